@@ -1,0 +1,22 @@
+"""Random generators keyed by what the draw is for, never by global state."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+
+def _words(key: tuple[int | str, ...]) -> list[int]:
+    digest = hashlib.blake2b(repr(key).encode(), digest_size=16).digest()
+    return [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
+
+
+def generator(*key: int | str) -> np.random.Generator:
+    """The generator for ``key``, for instance ``(seed, iteration, "parent")``; the same key gives the same stream."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(_words(key))))
+
+
+def derived_seed(*key: int | str) -> int:
+    """A seed in [0, 2**31) for ``key``, for parts that take an integer (a model server's ``seed``)."""
+    return _words(key)[0] >> 1

@@ -1,0 +1,41 @@
+"""The judgement of one program on one test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How a test ended. ``INFRASTRUCTURE`` says nothing about the program: it is never scored as zero."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    OUTPUT_LIMIT = "output_limit"
+    INFRASTRUCTURE = "infrastructure"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """One test's outcome.
+
+    name: the test's name; it is the name of the reward component.
+    message: why it did not pass, for people and prompts (bounded; empty when passed).
+    actual: what the program answered, as bounded text; ``None`` when it answered nothing.
+    wall_s, cpu_s: seconds used by this test. peak_mb: peak resident memory, MiB.
+    """
+
+    name: str
+    status: Status
+    message: str = ""
+    actual: str | None = None
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    peak_mb: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.status is Status.PASSED
