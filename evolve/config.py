@@ -1,0 +1,147 @@
+"""What a search is told: the part of a job that says how one evolutionary loop behaves."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+BUILT_IN_FEATURES = ("length", "passed", "scalar")
+METRIC_PREFIX = "metric:"
+
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
+class _Strict(BaseModel):
+    """Frozen; an unknown key is an error that names the nearest known one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _suggest(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            for key in data:
+                near = get_close_matches(str(key), cls.model_fields, n=1)
+                if key not in cls.model_fields and near:
+                    raise ValueError(f"unknown key {key!r}: did you mean {near[0]!r}?")
+        return data
+
+
+class FeatureConfig(_Strict):
+    """One dimension of the MAP-Elites grid.
+
+    name: ``length`` (characters of the source, on a log2 scale from 16), ``passed`` (number of tests passed),
+        ``scalar`` (the task scalar) or ``metric:NAME`` (a raw metric of the evaluator).
+    bins: cells along this dimension.
+    low, high: range of a ``metric:`` feature; values outside fall in the first or last bin.
+    """
+
+    name: str
+    bins: Annotated[int, Field(ge=1, le=64)] = 12
+    low: float | None = None
+    high: float | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        ranged = self.name.startswith(METRIC_PREFIX) and len(self.name) > len(METRIC_PREFIX)
+        if not ranged and self.name not in BUILT_IN_FEATURES:
+            raise ValueError(f"feature {self.name!r} is unknown: use one of {BUILT_IN_FEATURES} or metric:NAME")
+        if ranged and (self.low is None or self.high is None or not self.low < self.high):
+            raise ValueError(f"feature {self.name!r} needs low < high, not {self.low!r} and {self.high!r}")
+        if not ranged and (self.low is not None or self.high is not None):
+            raise ValueError(f"feature {self.name!r} has a fixed range: remove low and high")
+        return self
+
+
+class ArchiveConfig(_Strict):
+    """One island's archive.
+
+    features: the grid's dimensions; each cell keeps its best program.
+    capacity: reward niches kept beside the grid (one per pattern of the reward vector); the grid has its own bound,
+        the product of its bins.
+    levels: steps into which each reward component is divided to tell reward niches apart (1.0 is a level of its own);
+        with pass/fail tests a niche is exactly a pass pattern.
+    """
+
+    features: Annotated[tuple[FeatureConfig, ...], Field(max_length=4)] = (
+        FeatureConfig(name="length"),
+        FeatureConfig(name="passed"),
+    )
+    capacity: Annotated[int, Field(ge=1, le=65_536)] = 512
+    levels: Annotated[int, Field(ge=1, le=250)] = 16
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = [feature.name for feature in self.features]
+        if len(set(names)) != len(names):
+            raise ValueError(f"features must differ from each other, not {names}")
+        return self
+
+
+class SelectionConfig(_Strict):
+    """How parents are chosen: the weight of each strategy (they need not sum to one; not all may be zero).
+
+    lexicase: filter by the tests in random order. dirichlet: best for one random weighting of the reward components.
+    elite: the best task scalar. exploit: one of the ``elites`` best. explore: any member of the archive.
+    concentration: c of the weights' distribution Dirichlet(c/d) over d components.
+    """
+
+    lexicase: Weight = 0.35
+    dirichlet: Weight = 0.25
+    elite: Weight = 0.1
+    exploit: Weight = 0.15
+    explore: Weight = 0.15
+    concentration: Annotated[float, Field(gt=0.0, le=1e6)] = 3.0
+    elites: Annotated[int, Field(ge=1, le=1024)] = 16
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not sum(self.weights().values()) > 0:
+            raise ValueError("at least one of lexicase, dirichlet, elite, exploit and explore must be positive")
+        return self
+
+    def weights(self) -> dict[str, float]:
+        """Strategy names and their weights, in a fixed order."""
+        return {name: getattr(self, name) for name in ("lexicase", "dirichlet", "elite", "exploit", "explore")}
+
+
+class SearchConfig(_Strict):
+    """How one run searches.
+
+    strategy: ``evolve``, or ``sample`` (repeated sampling from scratch: no parents, no population).
+    lag: iteration t sees the results of iterations up to t - lag; at most ``lag`` are in flight (1: sequential).
+    samples, answers: completions per request (n), and answers asked for in each (m) where the model has no manifest;
+        a manifest's chain decides m. An iteration makes at most n * m children.
+    edit: ``whole`` (complete programs) or ``diff`` (SEARCH/REPLACE against the parent).
+    inspirations: other programs shown beside the parent.
+    scratch_probability: share of prompts without a parent. scratch_when_zero: also where the chosen parent has an
+        all-zero reward vector.
+    temperature, top_p, max_tokens: of the model request; ``None`` takes the manifest's max_tokens, else 1024. A
+        completion manifest always decides its own.
+    islands, migration_interval, migration_count: every ``interval`` iterations each island sends copies of its best
+        ``count`` programs to the next.
+    dedupe: a program that the run already knows is neither judged again nor counted.
+    stop_when_solved: end the run with the iteration that solves the task.
+    """
+
+    strategy: Literal["evolve", "sample"] = "evolve"
+    lag: Annotated[int, Field(ge=1, le=256)] = 1
+    samples: Annotated[int, Field(ge=1, le=128)] = 1
+    answers: Annotated[int, Field(ge=1, le=64)] = 1
+    edit: Literal["whole", "diff"] = "whole"
+    inspirations: Annotated[int, Field(ge=0, le=16)] = 2
+    scratch_probability: Probability = 0.1
+    scratch_when_zero: bool = True
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 1.0
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    max_tokens: Annotated[int, Field(ge=1, le=131_072)] | None = None
+    islands: Annotated[int, Field(ge=1, le=64)] = 2
+    migration_interval: Annotated[int, Field(ge=1)] = 10
+    migration_count: Annotated[int, Field(ge=0, le=64)] = 2
+    archive: ArchiveConfig = ArchiveConfig()
+    selection: SelectionConfig = SelectionConfig()
+    dedupe: bool = True
+    stop_when_solved: bool = True
