@@ -1,0 +1,104 @@
+"""From a model's reply to the candidates that are worth judging."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from evolve.chain import Answer, ChainFormat, parse_chain
+from evolve.edits import apply_edit
+from evolve.program import Rejected, Reply, source_digest
+from evolve.request import Request
+
+CUT = "cut off by the token limit"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Child:
+    """A candidate to judge. index: its place among the iteration's n * m answers. digest: of ``source``."""
+
+    index: int
+    source: str
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidates:
+    """What a reply is worth. ``rejected`` in order of index. cut: completions that ended at the token limit."""
+
+    children: tuple[Child, ...]
+    rejected: tuple[Rejected, ...]
+    cut: int = 0
+
+
+def read_reply(
+    request: Request, reply: Reply, chain: ChainFormat, *, seed_source: str | None, known: Callable[[str], int | None]
+) -> Candidates:
+    """Every answer of a reply, as a child or with the reason why it is none.
+
+    seed_source: the program whose fixed parts (outside EVOLVE-BLOCK markers) frame an answer from scratch, if any.
+    known: the number of the program with a digest, ``None`` for a new one.
+    """
+    children: list[Child] = []
+    rejected: list[Rejected] = []
+    seen: set[str] = set()
+    for item in _answers(request, reply, chain):
+        outcome = item if isinstance(item, Rejected) else _child(*item, request, seed_source)
+        if isinstance(outcome, Child):
+            if outcome.digest in seen:
+                outcome = Rejected(index=outcome.index, reason="duplicate", detail="equal to another of this reply")
+            elif (number := known(outcome.digest)) is not None:
+                outcome = known_as(number, outcome.index)
+        if isinstance(outcome, Rejected):
+            rejected.append(outcome)
+            continue
+        seen.add(outcome.digest)
+        children.append(outcome)
+    cut = sum(not finished for finished in reply.finished)
+    return Candidates(children=tuple(children), rejected=tuple(rejected), cut=cut)
+
+
+def known_as(number: int, index: int) -> Rejected:
+    """The rejection of an answer that is program ``number`` already."""
+    return Rejected(index=index, reason="known", detail=f"program {number}")
+
+
+def _answers(request: Request, reply: Reply, chain: ChainFormat) -> Iterator[tuple[int, str] | Rejected]:
+    """The n * m places of a reply in order: an answer's text with its index, or why there is none."""
+    for sample in range(request.n):
+        first = sample * request.m
+        if sample >= len(reply.texts):
+            for place in range(request.m):
+                yield Rejected(index=first + place, reason="missing", detail="the server sent fewer completions")
+            continue
+        text, finished = reply.texts[sample], reply.finished[sample]
+        parsed = parse_chain(text, chain, m=request.m)
+        by_place = {answer.index: answer for answer in parsed.answers}
+        for place in range(request.m):
+            answer = by_place.get(place)
+            if place >= request.m - parsed.missing or (answer and _is_cut(answer, text, finished, chain)):
+                yield Rejected(index=first + place, reason="missing", detail="" if finished else CUT)
+            elif answer is None:
+                yield Rejected(index=first + place, reason="duplicate", detail="equal to another of this reply")
+            else:
+                yield first + place, answer.text
+
+
+def _is_cut(answer: Answer, text: str, finished: bool, chain: ChainFormat) -> bool:
+    """Whether the token limit may have cut this answer: it runs to the end of the text and nothing closes it."""
+    if finished or answer.end < len(text):
+        return False
+    return not text.rstrip().endswith((chain.close, "```", "~~~"))
+
+
+def _child(index: int, answer: str, request: Request, seed_source: str | None) -> Child | Rejected:
+    base = request.parent_source if request.parent_source is not None else seed_source
+    edited = apply_edit(answer, parent=base, edit="diff" if request.operator == "diff" else "whole")
+    if edited.source is None:
+        return Rejected(index=index, reason="bad_edit", detail=f"{edited.outcome}: {edited.detail}")
+    try:
+        ast.parse(edited.source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return Rejected(index=index, reason="unparsable", detail=str(error)[:200])
+    return Child(index=index, source=edited.source, digest=source_digest(edited.source))

@@ -1,0 +1,277 @@
+"""One evolutionary run as ask/tell: pure, without I/O, clock or global randomness.
+
+``tell`` only notes a result; the population takes it in when ``ask`` comes to an iteration that may see it. So what
+iteration t sees is decided by t and the lag alone, however fast replies came and in whatever order they were read,
+and a run that is rebuilt from its records goes on exactly as it would have gone on anyway.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evolve.config import SearchConfig
+from evolve.islands import Islands, Migrant
+from evolve.manifest import Manifest
+from evolve.program import Evaluation, IterationRecord, Program, Rejected, Reply, source_digest
+from evolve.randomness import generator
+from evolve.reading import Candidates, known_as, read_reply
+from evolve.request import Request, RequestBuilder
+from evolve.selection import select_inspirations, select_parent
+from evolve.task import Task
+
+
+class NotReady(RuntimeError):
+    """``ask`` was called while too many iterations are in flight, before ``begin``, or after the end."""
+
+
+class Search:
+    """The state of one run. Call ``begin`` (or ``restore``), then ``ask``, ``read`` and ``tell`` as often as wanted.
+
+    seed: with equal replies and evaluations, equal seeds give equal runs.
+    manifest: of the model's checkpoint, if it has one; decides prompt and chain format.
+    Raises ``ValueError`` where manifest and config cannot go together.
+    """
+
+    def __init__(self, task: Task, config: SearchConfig, *, seed: int, manifest: Manifest | None = None) -> None:
+        self.task, self.config, self.seed = task, config, seed
+        self._builder = RequestBuilder(task, config, seed=seed, manifest=manifest)
+        self._islands = Islands(config)
+        self._begun = False
+        self._asked = 0
+        self._told = 0
+        self._waiting: deque[IterationRecord] = deque()  # told, and not yet seen by the population
+        self._migrants: dict[int, tuple[Migrant, ...]] = {}
+        self._known: dict[str, int] = {}
+        self._next_number = 0
+        self._best: Program | None = None
+        self._first_solved: int | None = None
+
+    @property
+    def told(self) -> int:
+        """The last iteration with a result; 0 before the first."""
+        return self._told
+
+    @property
+    def best(self) -> Program | None:
+        """The program with the highest task scalar so far; the earliest of equals."""
+        return self._best
+
+    @property
+    def first_solved(self) -> int | None:
+        """The iteration that first solved the task; 0: the seed program did."""
+        return self._first_solved
+
+    @property
+    def solved(self) -> bool:
+        return self._first_solved is not None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run needs no further iteration."""
+        return self.solved and self.config.stop_when_solved
+
+    @property
+    def can_ask(self) -> bool:
+        return self._begun and not self.finished and self._asked - self._told < self.config.lag
+
+    def begin(self, evaluation: Evaluation | None) -> Program | None:
+        """Start with the task's seed program (program 0, on every island), or with nothing where it has none."""
+        source = self.task.seed_source
+        if self._begun:
+            raise NotReady("the run has begun already")
+        if (source is None) != (evaluation is None):
+            raise ValueError("begin needs the evaluation of the task's seed program, or None where there is no seed")
+        if source is None or evaluation is None:
+            self._begin(None)
+            return None
+        _reject_infrastructure([evaluation])
+        program = Program(
+            number=0,
+            iteration=0,
+            index=0,
+            island=0,
+            parents=(),
+            source=source,
+            digest=source_digest(source),
+            operator="seed",
+            evaluation=evaluation,
+        )
+        self._begin(program)
+        return program
+
+    def restore(self, seed_program: Program | None, records: Iterable[IterationRecord]) -> None:
+        """Take up a run from its stored seed program and its records, which must be iterations 1, 2, ... in order."""
+        if self._begun:
+            raise NotReady("the run has begun already")
+        self._begin(seed_program)
+        for record in records:
+            if record.iteration != self._told + 1:
+                raise ValueError(f"stored iteration {record.iteration} follows {self._told}: one is missing or double")
+            self._note(record)
+            self._absorb(self._told + 1 - self.config.lag)
+        self._asked = self._told
+
+    def ask(self) -> Request:
+        """The next iteration's request. Raises :class:`NotReady`, or ``PromptError`` where no prompt can be made."""
+        if not self.can_ask:
+            raise NotReady(f"iteration {self._asked + 1} cannot be asked: {self._told} are told, lag {self.config.lag}")
+        iteration = self._asked + 1
+        self._absorb(iteration - self.config.lag)
+        island = self._islands.of_iteration(iteration)
+        parent, strategy = self._choose_parent(iteration, island)
+        inspirations = self._choose_inspirations(iteration, island, parent)
+        request = self._builder.build(iteration, island, parent=parent, inspirations=inspirations, strategy=strategy)
+        if self.config.strategy == "evolve":
+            self._migrants[iteration] = self._islands.migrants(iteration)
+        self._asked = iteration
+        return request
+
+    def read(self, request: Request, reply: Reply) -> Candidates:
+        """The reply's answers: children to judge, and those rejected with reasons. Changes nothing."""
+        return read_reply(
+            request, reply, self._builder.chain, seed_source=self.task.seed_source, known=self._known_number
+        )
+
+    def tell(
+        self, request: Request, reply: Reply, candidates: Candidates, evaluations: Sequence[Evaluation]
+    ) -> IterationRecord:
+        """Note an iteration's result: one evaluation per child, in order. Iterations are told in order.
+
+        A child that another iteration has brought since ``read`` is rejected as known, so the record does not depend
+        on when the reply was read. Raises ``ValueError`` for a wrong order or number, or an infrastructure failure.
+        """
+        self._expect(request)
+        if len(evaluations) != len(candidates.children):
+            raise ValueError(f"{len(candidates.children)} children but {len(evaluations)} evaluations")
+        _reject_infrastructure(evaluations)
+        programs: list[Program] = []
+        rejected = list(candidates.rejected)
+        for child, evaluation in zip(candidates.children, evaluations, strict=True):
+            number = self._known_number(child.digest)
+            if number is not None:
+                rejected.append(known_as(number, child.index))
+                continue
+            program = Program(
+                number=self._next_number + len(programs),
+                iteration=request.iteration,
+                index=child.index,
+                island=request.island,
+                parents=request.parents,
+                source=child.source,
+                digest=child.digest,
+                operator=request.operator,
+                evaluation=evaluation,
+            )
+            programs.append(program)
+        rejected.sort(key=lambda item: item.index)
+        return self._finish(request, programs, reply=reply, rejected=tuple(rejected), cut=candidates.cut)
+
+    def fail(self, request: Request, error: str) -> IterationRecord:
+        """Note an iteration whose request the model refused for good."""
+        self._expect(request)
+        return self._finish(request, [], error=error)
+
+    def _begin(self, seed_program: Program | None) -> None:
+        self._begun = True
+        if seed_program is not None:
+            self._count(seed_program)
+            self._islands.seed(seed_program)
+
+    def _known_number(self, digest: str) -> int | None:
+        return self._known.get(digest) if self.config.dedupe else None
+
+    def _choose_parent(self, iteration: int, island: int) -> tuple[Program | None, str]:
+        config, archive = self.config, self._islands[island]
+        if config.strategy == "sample" or not len(archive):
+            return None, "none"
+        if generator(self.seed, iteration, "scratch").random() < config.scratch_probability:
+            return None, "scratch"
+        parent, strategy = select_parent(archive, config.selection, generator(self.seed, iteration, "parent"))
+        if config.scratch_when_zero and not any(parent.evaluation.reward):
+            return None, "scratch"
+        return parent, strategy
+
+    def _choose_inspirations(self, iteration: int, island: int, parent: Program | None) -> list[Program]:
+        if parent is None or not self.config.inspirations:
+            return []
+        rng = generator(self.seed, iteration, "inspirations")
+        count, selection = self.config.inspirations, self.config.selection
+        return select_inspirations(self._islands[island], parent, count, selection, rng)
+
+    def _expect(self, request: Request) -> None:
+        if request.iteration != self._told + 1 or request.iteration > self._asked:
+            raise ValueError(f"iteration {request.iteration} was told where {self._told + 1} is due: tell in order")
+
+    def _finish(
+        self,
+        request: Request,
+        programs: list[Program],
+        *,
+        reply: Reply | None = None,
+        rejected: tuple[Rejected, ...] = (),
+        cut: int = 0,
+        error: str | None = None,
+    ) -> IterationRecord:
+        evaluations = len(programs)
+        programs.extend(self._moved(request.iteration, self._next_number + len(programs)))
+        info: dict[str, Any] = {"operator": request.operator, "strategy": request.strategy, "cut": cut}
+        info["inspirations"] = list(request.inspirations)
+        best = max([p.evaluation.scalar for p in programs] + ([self._best.evaluation.scalar] if self._best else [0.0]))
+        record = IterationRecord(
+            iteration=request.iteration,
+            island=request.island,
+            parents=request.parents,
+            reply=reply,
+            programs=tuple(programs),
+            rejected=rejected,
+            evaluations=evaluations,
+            best_scalar=best,
+            solved=self.solved or any(program.evaluation.solved for program in programs),
+            error=error,
+            info=info,
+        )
+        self._note(record)
+        return record
+
+    def _moved(self, iteration: int, number: int) -> Iterator[Program]:
+        """Copies of this iteration's migrants, numbered from ``number``; they follow its n * m places."""
+        first = self.config.samples * self._builder.chain.m
+        for place, migrant in enumerate(self._migrants.pop(iteration, ())):
+            yield replace(
+                migrant.program,
+                number=number + place,
+                iteration=iteration,
+                index=first + place,
+                island=migrant.destination,
+                parents=(migrant.program.number,),
+                operator="migrant",
+            )
+
+    def _note(self, record: IterationRecord) -> None:
+        for program in record.programs:
+            self._count(program)
+        self._told = record.iteration
+        self._waiting.append(record)
+
+    def _count(self, program: Program) -> None:
+        self._known.setdefault(program.digest, program.number)
+        self._next_number = program.number + 1
+        evaluation = program.evaluation
+        if self._best is None or evaluation.scalar > self._best.evaluation.scalar:
+            self._best = program
+        if evaluation.solved and self._first_solved is None:
+            self._first_solved = program.iteration
+
+    def _absorb(self, last: int) -> None:
+        while self._waiting and self._waiting[0].iteration <= last:
+            for program in self._waiting.popleft().programs:
+                self._islands.insert(program)
+
+
+def _reject_infrastructure(evaluations: Sequence[Evaluation]) -> None:
+    for evaluation in evaluations:
+        if evaluation.infrastructure is not None:
+            raise ValueError(f"a candidate could not be judged ({evaluation.infrastructure}): judge it again first")
