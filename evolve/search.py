@@ -23,7 +23,7 @@ from evolve.selection import select_inspirations, select_parent
 from evolve.task import Task
 
 
-class NotReady(RuntimeError):
+class NotReady(RuntimeError):  # noqa: N818 (a state, not a fault)
     """``ask`` was called while too many iterations are in flight, before ``begin``, or after the end."""
 
 

@@ -1,0 +1,283 @@
+"""Clients for models behind any OpenAI-compatible ``/v1`` endpoint.
+
+Exceptions::
+
+    ModelError
+    ├── ModelRequestError   the server refused this request (4xx): asking again would not help
+    └── ModelUnavailable    no answer after all retries: the endpoint is down, overloaded or wrong
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import httpx
+from pydantic import SecretStr
+
+from evolve.program import Reply, Usage
+from evolve.request import Request
+
+_TOO_MANY_REQUESTS = 429
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_MAX_MESSAGE = 500
+_MAX_RETRY_AFTER_S = 120.0
+
+
+class ModelError(Exception):
+    """A model gave no reply. ``lost_calls``: requests sent whose reply never arrived."""
+
+    def __init__(self, message: str, *, lost_calls: int = 0) -> None:
+        super().__init__(message)
+        self.lost_calls = lost_calls
+
+
+class ModelRequestError(ModelError):
+    """The server refused the request with a 4xx status; the message is the server's."""
+
+    def __init__(self, message: str, *, status: int, lost_calls: int = 0) -> None:
+        super().__init__(message, lost_calls=lost_calls)
+        self.status = status
+
+
+class ModelUnavailable(ModelError):  # noqa: N818 (the field's word for it)
+    """The endpoint did not answer properly after all retries."""
+
+
+class ModelClient(Protocol):
+    """Anything that can answer a request."""
+
+    async def complete(self, request: Request) -> Reply:
+        """The reply with exactly ``request.n`` texts. Raises :class:`ModelError`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryPolicy:
+    """When to try again: ``attempts`` in all, waiting ``base_s * 2**i`` (at most ``max_s``) with full jitter between.
+
+    A server's Retry-After is waited for instead, up to two minutes.
+    """
+
+    attempts: int = 5
+    base_s: float = 0.5
+    max_s: float = 20.0
+
+    def delay(self, attempt: int, retry_after: float | None) -> float:
+        """Seconds to wait after the failed attempt number ``attempt`` (from 0)."""
+        if retry_after is not None:
+            return min(max(retry_after, 0.0), _MAX_RETRY_AFTER_S)
+        # Jitter only spreads waiting; it never reaches a result, so it need not be reproducible.
+        return random.uniform(0.5, 1.0) * min(self.max_s, self.base_s * 2.0**attempt)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What one ``complete`` has used so far."""
+
+    calls: int = 0
+    lost_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    texts: list[str] = field(default_factory=list)
+    finished: list[bool] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An attempt worth repeating. retry_after: seconds, where the server asked for a pause."""
+
+    problem: str
+    retry_after: float | None = None
+
+
+class OpenAIModel:
+    """A model on an OpenAI-compatible server. Use one per event loop, and ``aclose`` it (or ``async with``).
+
+    base_url: with its ``/v1``. model: the name the server knows it by. api_key: sent as a bearer token, shown nowhere.
+    timeout_s: for one whole answer; connecting has ``connect_timeout_s``. connections: idle ones
+    kept for reuse (how many are busy is the search's lag).
+    transport, sleep: seams for tests. Raises ``ValueError`` for an unusable URL or key.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        api_key: SecretStr | None = None,
+        *,
+        timeout_s: float = 300.0,
+        connect_timeout_s: float = 10.0,
+        retry: RetryPolicy | None = None,
+        connections: int = 64,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.base_url, self.model = base_url.rstrip("/"), model
+        self._key = api_key
+        self._timeout_s = timeout_s
+        _check(self.base_url, api_key)
+        self._retry = retry or RetryPolicy()
+        self._sleep = sleep
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(None, connect=connect_timeout_s),  # the whole of a request is timed in _post
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=connections),
+            transport=transport,
+            trust_env=httpx.URL(self.base_url).host not in _LOOPBACK,  # a proxy cannot reach this machine's own servers
+        )
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel(base_url={self.base_url!r}, model={self.model!r})"
+
+    async def __aenter__(self) -> OpenAIModel:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the pooled connections."""
+        await self._client.aclose()
+
+    async def complete(self, request: Request) -> Reply:
+        """The model's reply, with exactly ``request.n`` texts, asked for in parts where the server ignores ``n``.
+
+        Raises :class:`ModelRequestError` on 4xx, :class:`ModelUnavailable` after all retries.
+        """
+        tally = _Tally()
+        started = time.monotonic()
+        while len(tally.texts) < request.n:
+            seed = (request.seed + len(tally.texts)) % 2**31  # the rest must not repeat what came first
+            self._collect(await self._post(request, request.n - len(tally.texts), seed, tally), request, tally)
+        usage = Usage(
+            calls=tally.calls,
+            lost_calls=tally.lost_calls,
+            prompt_tokens=tally.prompt_tokens,
+            completion_tokens=tally.completion_tokens,
+            seconds=time.monotonic() - started,
+        )
+        return Reply(texts=tuple(tally.texts[: request.n]), finished=tuple(tally.finished[: request.n]), usage=usage)
+
+    async def _post(self, request: Request, n: int, seed: int, tally: _Tally) -> dict[str, Any]:
+        """The first good answer to one HTTP request, however many attempts that takes."""
+        path = "/completions" if request.messages is None else "/chat/completions"
+        body = self._body(request, n, seed)
+        problem = "no attempt was made"
+        for attempt in range(self._retry.attempts):
+            outcome = await self._attempt(self.base_url + path, body, tally)
+            if not isinstance(outcome, _Failure):
+                return outcome
+            problem = outcome.problem
+            if attempt + 1 < self._retry.attempts:
+                await self._sleep(self._retry.delay(attempt, outcome.retry_after))
+        message = f"{self.base_url} gave no reply in {self._retry.attempts} attempts: {problem}"
+        raise ModelUnavailable(message, lost_calls=tally.lost_calls)
+
+    async def _attempt(self, url: str, body: dict[str, Any], tally: _Tally) -> dict[str, Any] | _Failure:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await self._client.post(url, json=body, headers=self._headers())
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent
+            return _Failure(f"cannot connect ({_describe(error)}): is the server running and the URL right?")
+        except TimeoutError:
+            tally.lost_calls += 1
+            return _Failure(f"no whole reply within {self._timeout_s:g} s: raise the timeout or ask for fewer tokens")
+        except httpx.RequestError as error:
+            tally.lost_calls += 1
+            return _Failure(f"the connection failed before the reply came ({_describe(error)})")
+        payload, status = _json(response), response.status_code
+        if status == 200 and _has_choices(payload):
+            tally.calls += 1
+            return payload
+        problem = self._problem(response, payload)
+        if 300 <= status < 500 and status != _TOO_MANY_REQUESTS:
+            raise ModelRequestError(problem, status=status, lost_calls=tally.lost_calls)
+        return _Failure(problem, _retry_after(response))
+
+    def _body(self, request: Request, n: int, seed: int) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "n": n,
+            "seed": seed,
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            "max_tokens": request.max_tokens,
+        }
+        if request.stop:
+            body["stop"] = list(request.stop)
+        if request.messages is None:
+            body["prompt"] = request.text
+        else:
+            body["messages"] = list(request.messages)
+        return body
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._key.get_secret_value()}"} if self._key else {}
+
+    def _problem(self, response: httpx.Response, payload: dict[str, Any]) -> str:
+        said = payload.get("error", payload.get("message", payload.get("detail")))
+        said = said.get("message", said) if isinstance(said, dict) else said
+        message = said if isinstance(said, str) else json.dumps(said) if said is not None else response.text
+        if response.status_code == 200:
+            message = "the answer has no choices: is this an OpenAI-compatible endpoint with /v1 in its URL?"
+        if self._key and self._key.get_secret_value():  # some servers repeat the key in their complaint
+            message = message.replace(self._key.get_secret_value(), "***")
+        return f"{response.request.url} answered {response.status_code}: {message.strip()[:_MAX_MESSAGE]}"
+
+    @staticmethod
+    def _collect(payload: dict[str, Any], request: Request, tally: _Tally) -> None:
+        for choice in sorted(payload["choices"], key=lambda choice: choice.get("index") or 0):
+            text = choice.get("text") if request.messages is None else (choice.get("message") or {}).get("content")
+            tally.texts.append(text if isinstance(text, str) else "")
+            tally.finished.append(choice.get("finish_reason") != "length")
+        usage = payload.get("usage")
+        tally.prompt_tokens += _count(usage, "prompt_tokens")
+        tally.completion_tokens += _count(usage, "completion_tokens")
+
+
+def _check(base_url: str, api_key: SecretStr | None) -> None:
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"the model's URL is unusable ({error}): write it like http://127.0.0.1:8000/v1") from None
+    if url.userinfo:  # checked first, since the next message shows the URL
+        raise ValueError("the model's URL must not contain a user name or password: use the API key")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(f"the model's URL {base_url!r} must be like http://127.0.0.1:8000/v1")
+    key = api_key.get_secret_value() if api_key else ""
+    if not (key.isascii() and key.isprintable()):  # httpx would repeat it in its own complaint
+        raise ValueError("the API key must consist of printable ASCII characters (is there a line break at its end?)")
+
+
+def _count(usage: object, name: str) -> int:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _has_choices(payload: dict[str, Any]) -> bool:
+    choices = payload.get("choices")
+    return isinstance(choices, list) and bool(choices) and all(isinstance(choice, dict) for choice in choices)
+
+
+def _json(response: httpx.Response) -> dict[str, Any]:
+    try:
+        payload = response.json()
+    except (ValueError, RecursionError):
+        return {}
+    return payload if isinstance(payload, dict) else {}
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    try:
+        return float(response.headers["Retry-After"])
+    except (KeyError, ValueError):  # absent, or an HTTP date: fall back to backoff
+        return None
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
