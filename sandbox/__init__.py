@@ -2,3 +2,21 @@
 
 Imports nothing else of this project.
 """
+
+from sandbox.cases import CallTest, EvaluatorResult, StdioTest
+from sandbox.errors import SandboxError, SandboxUnavailable
+from sandbox.limits import Limits
+from sandbox.runner import Sandbox
+from sandbox.verdict import Status, Verdict
+
+__all__ = [
+    "CallTest",
+    "EvaluatorResult",
+    "Limits",
+    "Sandbox",
+    "SandboxError",
+    "SandboxUnavailable",
+    "Status",
+    "StdioTest",
+    "Verdict",
+]

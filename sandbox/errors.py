@@ -1,0 +1,23 @@
+"""Exceptions of this package.
+
+SandboxError
+└── SandboxUnavailable      this machine cannot isolate programs; ``reason`` and ``fix`` say why and what to do
+"""
+
+from __future__ import annotations
+
+
+class SandboxError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class SandboxUnavailable(SandboxError):
+    """Isolation cannot be had here, so nothing is run.
+
+    reason: what was tried and what the system answered. fix: what the operator can do about it.
+    """
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super().__init__(f"cannot isolate programs: {reason}. Fix: {fix}")
+        self.reason = reason
+        self.fix = fix

