@@ -7,23 +7,16 @@ misses elsewhere: the chain format is learned together with the habit of trying 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from evolve.chain import ChainFormat
+from trainer.domains.base import Example
 from trainer.domains.minicode.grammar import Program
 from trainer.domains.minicode.problems import Problem, mutate, random_problem
 from trainer.domains.minicode.prompting import prompt
 
 _TARGET_POSITION = (0.6, 0.25, 0.15)
 IDENTITY = Program(())
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    prompt: str
-    completion: str
 
 
 def example(rng: np.random.Generator, m: int) -> Example:
