@@ -1,0 +1,157 @@
+"""The archive: niches, bounds, and what the matrix says about its members."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evolve.archive import Archive
+from evolve.config import ArchiveConfig, FeatureConfig
+from evolve.program import Program
+from tests.evolve.builders import program
+
+LENGTH = FeatureConfig(name="length")
+ONLY_REWARDS = ArchiveConfig(features=())
+
+
+def test_a_cell_keeps_its_best_program() -> None:
+    archive = Archive(ArchiveConfig(features=(FeatureConfig(name="length", bins=1),), capacity=1))
+    assert archive.insert(program(0, [0, 0, 0]))
+    assert archive.insert(program(1, [1, 1, 0]))
+    assert 0 not in archive
+    assert not archive.insert(program(2, [1, 0, 0]))
+    assert [member.number for member in archive.members] == [1]
+
+
+def test_every_pass_pattern_keeps_its_elite_however_low() -> None:
+    archive = Archive(ONLY_REWARDS)
+    for number, reward in enumerate([[1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]):
+        assert archive.insert(program(number, reward))
+    assert {member.number for member in archive.members} == {0, 1, 2}
+
+
+def test_equal_programs_lose_to_the_shorter_and_then_the_older() -> None:
+    archive = Archive(ONLY_REWARDS)
+    archive.insert(program(0, [1, 0], source="x = 1234"))
+    assert not archive.insert(program(1, [1, 0], source="y = 1234"))
+    assert archive.insert(program(2, [1, 0], source="y = 1"))
+    assert [member.number for member in archive.members] == [2]
+
+
+def test_what_could_not_be_judged_is_never_a_member() -> None:
+    archive = Archive(ArchiveConfig())
+    broken = program(0, [1, 1], infrastructure="the sandbox is gone")
+    assert not archive.accepts(broken)
+    assert not archive.insert(broken)
+    assert len(archive) == 0
+
+
+def test_a_full_archive_gives_up_its_worst_but_not_a_lone_specialist() -> None:
+    archive = Archive(ArchiveConfig(features=(), capacity=3))
+    for number, reward in enumerate([[1, 1, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0]]):
+        archive.insert(program(number, reward))
+    assert len(archive) == 3
+    assert 0 in archive
+    assert 1 in archive  # alone passes the last test, with the lowest mean but one
+    assert 4 not in archive
+
+
+def test_components_that_come_later_get_columns_of_their_own() -> None:
+    archive = Archive(ONLY_REWARDS)
+    archive.insert(program(0, [0.5], components=["speed"]))
+    archive.insert(program(1, [0.25, 1.0], components=["size", "speed"]))
+    rows = {member.number: archive.rewards[row].tolist() for row, member in enumerate(archive.members)}
+    assert rows == {0: [0.5, 0.0], 1: [1.0, 0.25]}
+    assert not archive.insert(program(2, [0.5], components=["speed"], source="x = 'longer than the first one, by far'"))
+
+
+def test_accepts_foretells_insert_and_changes_nothing() -> None:
+    archive = Archive(ONLY_REWARDS)
+    archive.insert(program(0, [1, 0]))
+    stranger = program(1, [1, 0], components=["other", "t1"])
+    assert archive.accepts(stranger)
+    assert archive.rewards.shape == (1, 2)
+    assert not archive.accepts(program(2, [1, 0]))
+
+
+@pytest.mark.parametrize(
+    ("feature", "candidate", "cell"),
+    [
+        (LENGTH, program(0, [1], source=""), 0),
+        (LENGTH, program(0, [1], source="x" * 100), 2),
+        (LENGTH, program(0, [1], source="x" * 10**6), 11),
+        (FeatureConfig(name="passed", bins=4), program(0, [1, 1, 0, 0]), 2),
+        (FeatureConfig(name="passed", bins=4), program(0, [1, 1, 1, 1]), 3),
+        (FeatureConfig(name="scalar", bins=10), program(0, [0.55]), 5),
+        (FeatureConfig(name="metric:ms", bins=10, low=0, high=50), program(0, [1], metrics={"ms": 20.0}), 4),
+        (FeatureConfig(name="metric:ms", bins=10, low=0, high=50), program(0, [1], metrics={"ms": math.inf}), 9),
+        (FeatureConfig(name="metric:ms", bins=10, low=0, high=50), program(0, [1], metrics={"ms": -math.inf}), 0),
+        (FeatureConfig(name="metric:ms", bins=10, low=0, high=50), program(0, [1], metrics={"ms": math.nan}), 0),
+        (FeatureConfig(name="metric:ms", bins=10, low=0, high=50), program(0, [1]), 0),
+    ],
+)
+def test_features_fall_into_cells(feature: FeatureConfig, candidate: Program, cell: int) -> None:
+    assert Archive(ArchiveConfig(features=(feature,))).cell(candidate) == (cell,)
+
+
+def test_best_is_sorted_and_bounded() -> None:
+    archive = Archive(ONLY_REWARDS)
+    for number, reward in enumerate([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 1], [1, 0, 1]]):
+        archive.insert(program(number, reward))
+    assert [member.number for member in archive.best(3)] == [3, 1, 4]
+    assert [member.number for member in archive.best(99)] == [3, 1, 4, 0, 2]
+    assert archive.best(0) == []
+    assert Archive(ONLY_REWARDS).best(2) == []
+
+
+vectors = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=3, max_size=3)
+streams = st.lists(st.tuples(vectors, st.integers(0, 300)), max_size=60)
+
+
+def _fill(stream: list[tuple[list[float], int]], config: ArchiveConfig) -> tuple[Archive, list[Program]]:
+    archive, programs = Archive(config), []
+    for number, (reward, length) in enumerate(stream):
+        programs.append(program(number, reward, source=f"x = {number}\n" + "#" * length))
+        archive.insert(programs[-1])
+    return archive, programs
+
+
+@given(streams)
+def test_niches_hold_exactly_the_elites(stream: list[tuple[list[float], int]]) -> None:
+    archive, programs = _fill(stream, ArchiveConfig())
+    elites: dict[object, Program] = {}
+    for candidate in programs:
+        for niche in (archive.cell(candidate), candidate.evaluation.reward):
+            held = elites.get(niche)
+            rank = (candidate.evaluation.scalar, -len(candidate.source))
+            if held is None or rank > (held.evaluation.scalar, -len(held.source)):
+                elites[niche] = candidate
+    assert {member.number for member in archive.members} == {elite.number for elite in elites.values()}
+
+
+@given(streams, st.integers(1, 5))
+def test_the_matrix_matches_the_members_and_the_bounds_hold(
+    stream: list[tuple[list[float], int]], capacity: int
+) -> None:
+    config = ArchiveConfig(features=(FeatureConfig(name="passed", bins=2),), capacity=capacity)
+    archive, programs = _fill(stream, config)
+    assert len(archive) <= capacity + 2
+    assert bool(len(archive)) == bool(programs)
+    for row, member in enumerate(archive.members):
+        assert tuple(archive.rewards[row]) == member.evaluation.reward
+        assert archive.scalars[row] == member.evaluation.scalar
+        assert member.number in archive
+    if programs:  # the best program of all is never lost
+        assert archive.scalars.max() == max(candidate.evaluation.scalar for candidate in programs)
+
+
+def test_size_does_not_grow_with_the_stream() -> None:
+    archive = Archive(ArchiveConfig(capacity=32))
+    rng = np.random.default_rng(0)
+    for number in range(3000):
+        archive.insert(program(number, rng.random(8).tolist()))
+    assert len(archive) <= 32 + 12 * 12
