@@ -48,7 +48,7 @@ def suite(
 
 
 @app.command()
-def enumerate(  # noqa: A001 (the command's name)
+def enumerate(
     suite: Annotated[Path, typer.Argument(help="A suite of minicode tasks.")],
     evaluations: Annotated[int, typer.Option(min=1)] = 90,
     seeds: Annotated[int, typer.Option(min=1)] = 20,

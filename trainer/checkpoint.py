@@ -48,9 +48,7 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def save_model(
-    folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, manifest: Manifest
-) -> None:
+def save_model(folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, manifest: Manifest) -> None:
     """Write a Hugging Face folder in bfloat16 safetensors with ``vpo.json``."""
     with _replacing(folder) as temporary:
         served = Qwen3ForCausalLM(model.config)

@@ -137,7 +137,9 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> TrainConfig:
     try:
         return TrainConfig.model_validate(document)
     except ValidationError as error:
-        raise ConfigError("\n".join([f"{path}: {error.error_count()} problem(s)", *map(_explain, error.errors())])) from None
+        raise ConfigError(
+            "\n".join([f"{path}: {error.error_count()} problem(s)", *map(_explain, error.errors())])
+        ) from None
 
 
 def _apply(document: dict[str, Any], override: str) -> None:

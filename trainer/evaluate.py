@@ -33,9 +33,7 @@ def evaluate(
         prompts = [domain.prompt(problem, m) for problem in problems]
         rollouts = sample(model, tokenizer, prompts, keys, max_tokens=domain.prompt_format(m).max_tokens)
         rewards, components, _ = reward_tensor(domain, problems, rollouts.texts, m)
-        rows += [
-            _problem_metrics(rewards[p][..., components[p]], config.answers) for p in range(len(problems))
-        ]
+        rows += [_problem_metrics(rewards[p][..., components[p]], config.answers) for p in range(len(problems))]
     means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
     return {name: round(value, 4) for name, value in means.items()}
 
@@ -53,5 +51,3 @@ def _problem_metrics(rewards: np.ndarray, answers: int) -> dict[str, float]:
         f"best@{answers}": float(best.max()),
         "diversity": float(distances.sum() / (len(pool) * (len(pool) - 1))),
     }
-
-

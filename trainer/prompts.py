@@ -42,7 +42,11 @@ def make_problem(domain: Domain, seed: int, item: Item) -> Any:
 
 
 def next_pool(
-    items: Sequence[Item], rewards: np.ndarray, answers: Sequence[Sequence[str]], components: np.ndarray, key: Sequence[int]
+    items: Sequence[Item],
+    rewards: np.ndarray,
+    answers: Sequence[Sequence[str]],
+    components: np.ndarray,
+    key: Sequence[int],
 ) -> list[Item]:
     """Parents for the next step. rewards (P, G, m, D) with one row per answer, answers of length P * G."""
     group = rewards.shape[1]

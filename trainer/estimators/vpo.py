@@ -2,7 +2,7 @@
 
 Departures from the released code:
 1. The deviation is the unbiased one (see :mod:`trainer.estimators.normalise`).
-2. Weights are drawn by a generator keyed by (seed, step, prompt), not from a global stream, so a resume changes nothing.
+2. Weights are drawn by a generator keyed by (seed, step, prompt), not from a global stream: a resume changes nothing.
 """
 
 from __future__ import annotations

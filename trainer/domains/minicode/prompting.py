@@ -38,6 +38,4 @@ def _shown(problem: Problem, index: int, passed: np.ndarray | None) -> ShownTest
 
 
 def _shown_program(program: Program, passed: np.ndarray) -> ShownProgram:
-    return ShownProgram(
-        source=program.source, scalar=float(passed.mean()), passed=int(passed.sum()), total=len(passed)
-    )
+    return ShownProgram(source=program.source, scalar=float(passed.mean()), passed=int(passed.sum()), total=len(passed))

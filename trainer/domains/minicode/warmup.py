@@ -16,12 +16,14 @@ from trainer.domains.minicode.problems import Problem, mutate, random_problem
 from trainer.domains.minicode.prompting import prompt
 
 _TARGET_POSITION = (0.6, 0.25, 0.15)
+_STRAIGHT = 0.35
+"""Share of straight-line targets: they show single operations without a condition in the way."""
 IDENTITY = Program(())
 
 
 def example(rng: np.random.Generator, m: int) -> Example:
     """One example for m answers (m = 1 or the chain length)."""
-    problem = random_problem(rng, heldout=False, straight=0.1)
+    problem = random_problem(rng, heldout=False, straight=_STRAIGHT)
     parent = random_parent(problem, rng) if rng.random() < 0.5 else None
     answers = [problem.target] if m == 1 else _chain(problem.target, rng, m)
     chain = ChainFormat(m=m)
