@@ -1,0 +1,220 @@
+"""A task in OpenEvolve's format: ``initial_program.EXT``, ``evaluator.py`` and, if wanted, ``config.yaml``."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from evolve.openevolve import OpenEvolveConfig, split_config
+from evolve.strict import StrictModel
+from evolve.tests_task import Name, Text, check_json, check_limits, make_limits
+from sandbox.limits import Limits
+
+COMBINED = "combined_score"
+EVALUATOR = "evaluator.py"
+PROGRAM_STEM = "initial_program"
+MAX_FILES_CHARS = 4_000_000
+_DEFAULT_STATEMENT = (
+    "Improve the program so that its evaluator gives it higher scores. Keep the names and signatures of the functions "
+    "that the evaluator calls."
+)
+_LANGUAGES = {
+    ".py": "python",
+    ".rs": "rust",
+    ".js": "javascript",
+    ".ts": "typescript",
+    ".go": "go",
+    ".c": "c",
+    ".cpp": "cpp",
+    ".java": "java",
+    ".r": "r",
+    ".sql": "sql",
+}
+_BUILT_IN = {"complexity": "length", "score": "scalar"}
+
+Bounds = tuple[float, float]
+
+
+class OpenEvolveTask(StrictModel):
+    """A task judged by its own evaluator, which runs in the jail beside the program.
+
+    files: text by relative path: ``evaluator.py``, one ``initial_program.EXT`` and whatever the evaluator reads.
+    config: OpenEvolve's configuration; keys without effect are moved to ``ignored`` (their dotted names).
+    ranges: raw metric value that gives reward 0 and the one that gives reward 1, by metric; ``[10, 0]`` is a loss.
+        Default [0, 1]; values outside are clamped.
+    limits: fields of :class:`sandbox.limits.Limits`, over those of ``config.evaluator``.
+    target: the task scalar at which the task counts as solved, in (0, 1].
+
+    The task scalar is ``combined_score`` if the evaluator gives one, else the mean of the reward vector. The reward
+    components are the metrics that ``ranges`` names (``combined_score`` apart) or, where it names none, those that the
+    seed program's evaluation gives, in order of name. ``combined_score`` is a component only if there is no other, and
+    a metric that serves as a feature dimension only if ``ranges`` names it.
+    """
+
+    format: Literal["openevolve"] = "openevolve"
+    name: Name
+    files: dict[str, Text]
+    config: OpenEvolveConfig = OpenEvolveConfig()
+    ranges: dict[Name, Bounds] = Field(default_factory=dict)
+    limits: dict[str, float] = Field(default_factory=dict)
+    target: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    ignored: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
+            return data
+        config, ignored = split_config(data["config"])
+        already = data.get("ignored") or ()
+        if not isinstance(already, list | tuple):
+            return data
+        return {**data, "config": config, "ignored": tuple(dict.fromkeys((*already, *ignored)))}
+
+    @field_validator("files")
+    @classmethod
+    def _check_files(cls, files: dict[str, str]) -> dict[str, str]:
+        if sum(map(len, files.values())) > MAX_FILES_CHARS:
+            raise ValueError(f"files hold more than {MAX_FILES_CHARS:,} characters: leave out what is not needed")
+        for path, text in files.items():
+            parts = PurePosixPath(path).parts
+            if not path or path != str(PurePosixPath(path)) or path.startswith("/") or ".." in parts or "\\" in path:
+                raise ValueError(f"file name {path!r} must be a relative path without '..'")
+            check_json([path, text])
+        programs = [path for path in files if _is_program(path)]
+        if EVALUATOR not in files or len(programs) != 1:
+            given = ", ".join(sorted(files)) or "none"
+            raise ValueError(f"files need {EVALUATOR} and one {PROGRAM_STEM}.EXT at the top, not {given}")
+        _check_evaluator(files[EVALUATOR])
+        return files
+
+    @field_validator("ranges")
+    @classmethod
+    def _check_ranges(cls, ranges: dict[str, Bounds]) -> dict[str, Bounds]:
+        for metric, bounds in ranges.items():
+            if not all(map(math.isfinite, bounds)) or bounds[0] == bounds[1]:
+                raise ValueError(f"ranges.{metric} must be two different finite numbers, not {list(bounds)}")
+        return ranges
+
+    @field_validator("limits")
+    @classmethod
+    def _check_limits(cls, value: dict[str, float]) -> dict[str, float]:
+        check_limits(value)
+        return value
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The reward components that are known before the first evaluation; empty if that decides."""
+        return tuple(name for name in self.ranges if name != COMBINED)
+
+    @property
+    def program_file(self) -> str:
+        """The path of the seed program within ``files``."""
+        return next(path for path in self.files if _is_program(path))
+
+    @property
+    def suffix(self) -> str:
+        """The file suffix that the evaluator expects of a program, for instance ``.py``."""
+        return self.config.file_suffix or PurePosixPath(self.program_file).suffix
+
+    @property
+    def language(self) -> str:
+        return self.config.language or _LANGUAGES.get(self.suffix.lower(), "text")
+
+    @property
+    def seed_source(self) -> str:
+        """The program a search starts from."""
+        return self.files[self.program_file]
+
+    @property
+    def support_files(self) -> dict[str, str]:
+        """What lies beside a candidate in the jail: everything but the seed program."""
+        return {path: text for path, text in self.files.items() if path != self.program_file}
+
+    @property
+    def statement(self) -> str:
+        message = (self.config.prompt.system_message or "").strip()
+        return message if message and message != "system_message" else _DEFAULT_STATEMENT
+
+    @property
+    def entry_point(self) -> None:
+        """The evaluator calls what it likes."""
+        return None
+
+    @property
+    def sandbox_limits(self) -> Limits:
+        """The limits of one evaluation; scientific evaluators need more than a unit test does."""
+        settings = self.config.evaluator
+        values = {
+            "wall_s": settings.timeout,
+            "cpu_s": settings.timeout,
+            "tmpfs_mb": 64.0,
+            "processes": 64.0,
+            "memory_mb": float(settings.memory_limit_mb or 1024),
+        }
+        return make_limits(values | self.limits)
+
+    def search_settings(self) -> dict[str, Any]:
+        """What the configuration says about the search, as fields of :class:`evolve.config.SearchConfig`."""
+        config, database = self.config, self.config.database
+        settings: dict[str, Any] = {
+            "edit": None if config.diff_based_evolution is None else "diff" if config.diff_based_evolution else "whole",
+            "temperature": config.llm.temperature,
+            "top_p": config.llm.top_p,
+            "max_tokens": config.llm.max_tokens,
+            "inspirations": self._inspirations(),
+            "islands": database.num_islands,
+            "migration_interval": database.migration_interval,
+        }
+        archive = {"capacity": database.archive_size, "features": self._features()}
+        settings["archive"] = {key: value for key, value in archive.items() if value} or None
+        return {key: value for key, value in settings.items() if value is not None}
+
+    def _inspirations(self) -> int | None:
+        prompt = self.config.prompt
+        if prompt.num_top_programs is None and prompt.num_diverse_programs is None:
+            return None
+        return min(16, (prompt.num_top_programs or 0) + (prompt.num_diverse_programs or 0))
+
+    def _features(self) -> list[dict[str, Any]]:
+        """OpenEvolve's feature dimensions; ``diversity`` has no counterpart, as niches keep different rewards apart."""
+        database = self.config.database
+        features: list[dict[str, Any]] = []
+        for dimension in dict.fromkeys(database.feature_dimensions or ()):
+            if dimension == "diversity":
+                continue
+            feature: dict[str, Any] = {"name": _BUILT_IN.get(dimension, f"metric:{dimension}")}
+            bins = database.feature_bins
+            bins = bins.get(dimension) if isinstance(bins, dict) else bins
+            if bins is not None:
+                feature["bins"] = bins
+            if dimension not in _BUILT_IN:
+                feature["low"], feature["high"] = sorted(self.ranges.get(dimension, (0.0, 1.0)))
+            features.append(feature)
+        return features
+
+
+def _is_program(path: str) -> bool:
+    return re.fullmatch(re.escape(PROGRAM_STEM) + r"\.[A-Za-z0-9]+", path) is not None
+
+
+def _check_evaluator(source: str) -> None:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{EVALUATOR} is not valid Python: {error}") from None
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    names |= {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    if not names & {"evaluate", "*"}:
+        raise ValueError(f"{EVALUATOR} defines no function evaluate(program_path): add it")

@@ -1,0 +1,76 @@
+"""Tasks: what a program should do and how that is judged. One discriminated union, and reading it from files.
+
+``format: tests`` is :class:`evolve.tests_task.TestsTask`, ``format: openevolve`` is
+:class:`evolve.openevolve_task.OpenEvolveTask`. Both are JSON documents: ``model_dump(mode="json")`` and back gives the
+same task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from evolve.humaneval import Skipped
+from evolve.openevolve_task import OpenEvolveTask
+from evolve.program import Evaluation, Program
+from evolve.prompts import PromptContext, ShownProgram
+from evolve.suite import Suite, TaskError, load_suite, load_task
+from evolve.tests_task import CallCase, StdinCase, TestsTask
+
+__all__ = [
+    "CallCase",
+    "OpenEvolveTask",
+    "Skipped",
+    "StdinCase",
+    "Suite",
+    "Task",
+    "TaskError",
+    "TestsTask",
+    "load_suite",
+    "load_task",
+    "prompt_context",
+]
+
+Task = Annotated[TestsTask | OpenEvolveTask, Field(discriminator="format")]
+
+
+def prompt_context(
+    task: TestsTask | OpenEvolveTask,
+    parent: Program | None = None,
+    inspirations: Sequence[Program] = (),
+    m: int = 1,
+    edit: str = "whole",
+) -> PromptContext:
+    """Everything a prompt may say about a task, a parent to improve (or none) and other programs of the run.
+
+    Hidden tests are only counted: neither their content nor what a program did with them is in the context.
+    """
+    evaluation = parent.evaluation if parent else None
+    tests = task if isinstance(task, TestsTask) else None
+    artifacts = tests is not None or (isinstance(task, OpenEvolveTask) and task.config.prompt.include_artifacts)
+    return PromptContext(
+        statement=task.statement,
+        entry_point=task.entry_point,
+        language=task.language,
+        tests=tests.prompt_tests(evaluation) if tests else (),
+        hidden=tests.hidden if tests else 0,
+        hidden_failed=tests.hidden_failed(evaluation) if tests and evaluation else 0,
+        parent=_shown(parent, artifacts=artifacts) if parent else None,
+        inspirations=tuple(_shown(program, artifacts=False) for program in inspirations),
+        m=m,
+        edit=edit,
+    )
+
+
+def _shown(program: Program, *, artifacts: bool) -> ShownProgram:
+    evaluation: Evaluation = program.evaluation
+    return ShownProgram(
+        source=program.source,
+        scalar=evaluation.scalar,
+        passed=sum(status == "passed" for status in evaluation.statuses),
+        total=len(evaluation.statuses),
+        metrics=dict(evaluation.metrics),
+        artifacts=dict(evaluation.artifacts) if artifacts else {},
+    )
