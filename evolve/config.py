@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from evolve.strict import StrictModel
 
 BUILT_IN_FEATURES = ("length", "passed", "scalar")
 METRIC_PREFIX = "metric:"
@@ -14,23 +15,7 @@ Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
-class _Strict(BaseModel):
-    """Frozen; an unknown key is an error that names the nearest known one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _suggest(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            for key in data:
-                near = get_close_matches(str(key), cls.model_fields, n=1)
-                if key not in cls.model_fields and near:
-                    raise ValueError(f"unknown key {key!r}: did you mean {near[0]!r}?")
-        return data
-
-
-class FeatureConfig(_Strict):
+class FeatureConfig(StrictModel):
     """One dimension of the MAP-Elites grid.
 
     name: ``length`` (characters of the source, on a log2 scale from 16), ``passed`` (number of tests passed),
@@ -56,7 +41,7 @@ class FeatureConfig(_Strict):
         return self
 
 
-class ArchiveConfig(_Strict):
+class ArchiveConfig(StrictModel):
     """One island's archive.
 
     features: the grid's dimensions; each cell keeps its best program.
@@ -81,7 +66,7 @@ class ArchiveConfig(_Strict):
         return self
 
 
-class SelectionConfig(_Strict):
+class SelectionConfig(StrictModel):
     """How parents are chosen: the weight of each strategy (they need not sum to one; not all may be zero).
 
     lexicase: filter by the tests in random order. dirichlet: best for one random weighting of the reward components.
@@ -108,7 +93,7 @@ class SelectionConfig(_Strict):
         return {name: getattr(self, name) for name in ("lexicase", "dirichlet", "elite", "exploit", "explore")}
 
 
-class SearchConfig(_Strict):
+class SearchConfig(StrictModel):
     """How one run searches.
 
     strategy: ``evolve``, or ``sample`` (repeated sampling from scratch: no parents, no population).

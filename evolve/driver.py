@@ -30,7 +30,7 @@ class EvaluationFailed(RuntimeError):  # noqa: N818 (the run's word for it)
 class StoredRun:
     """What a store knows of a run.
 
-    seed: the evaluated seed program, ``None`` before it was stored (or where the task has none).
+    seed: the evaluated seed program, ``None`` before it was stored.
     records: iterations 1, 2, ... in order.
     replies: replies of iterations that have no record yet.
     lost_calls: per iteration without a reply, requests sent in vain.
@@ -224,12 +224,11 @@ class _Run:
         self._replies, self._lost = dict(stored.replies), dict(stored.lost_calls)
         for record in stored.records:
             self._account(record)
-        if stored.seed is not None or stored.records or self._search.task.seed_source is None:
+        if stored.seed is not None:
             self._search.restore(stored.seed, stored.records)
             return
-        seed = self._search.begin(await self._judge(self._search.task.seed_source, "the seed program"))
-        if seed is not None:
-            await self._store.save_seed(seed)
+        evaluation = await self._judge(self._search.task.seed_source, "the seed program")
+        await self._store.save_seed(self._search.begin(evaluation))
 
     def _more(self) -> bool:
         return self._search.told < self._iterations and not self._search.finished

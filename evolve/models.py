@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from evolve.program import Reply, Usage
 from evolve.request import Request
 
 _TOO_MANY_REQUESTS = 429
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # no database keeps NUL or lone surrogates as text
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _MAX_MESSAGE = 500
 _MAX_RETRY_AFTER_S = 120.0
@@ -233,7 +235,7 @@ class OpenAIModel:
     def _collect(payload: dict[str, Any], request: Request, tally: _Tally) -> None:
         for choice in sorted(payload["choices"], key=lambda choice: choice.get("index") or 0):
             text = choice.get("text") if request.messages is None else (choice.get("message") or {}).get("content")
-            tally.texts.append(text if isinstance(text, str) else "")
+            tally.texts.append(_UNSTORABLE.sub("\ufffd", text) if isinstance(text, str) else "")
             tally.finished.append(choice.get("finish_reason") != "length")
         usage = payload.get("usage")
         tally.prompt_tokens += _count(usage, "prompt_tokens")

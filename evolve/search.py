@@ -39,7 +39,6 @@ class Search:
         self.task, self.config, self.seed = task, config, seed
         self._builder = RequestBuilder(task, config, seed=seed, manifest=manifest)
         self._islands = Islands(config)
-        self._begun = False
         self._asked = 0
         self._told = 0
         self._waiting: deque[IterationRecord] = deque()  # told, and not yet seen by the population
@@ -75,18 +74,11 @@ class Search:
 
     @property
     def can_ask(self) -> bool:
-        return self._begun and not self.finished and self._asked - self._told < self.config.lag
+        return self._best is not None and not self.finished and self._asked - self._told < self.config.lag
 
-    def begin(self, evaluation: Evaluation | None) -> Program | None:
-        """Start with the task's seed program (program 0, on every island), or with nothing where it has none."""
+    def begin(self, evaluation: Evaluation) -> Program:
+        """Start with the task's seed program as judged: program 0, on every island."""
         source = self.task.seed_source
-        if self._begun:
-            raise NotReady("the run has begun already")
-        if (source is None) != (evaluation is None):
-            raise ValueError("begin needs the evaluation of the task's seed program, or None where there is no seed")
-        if source is None or evaluation is None:
-            self._begin(None)
-            return None
         _reject_infrastructure([evaluation])
         program = Program(
             number=0,
@@ -102,10 +94,8 @@ class Search:
         self._begin(program)
         return program
 
-    def restore(self, seed_program: Program | None, records: Iterable[IterationRecord]) -> None:
+    def restore(self, seed_program: Program, records: Iterable[IterationRecord]) -> None:
         """Take up a run from its stored seed program and its records, which must be iterations 1, 2, ... in order."""
-        if self._begun:
-            raise NotReady("the run has begun already")
         self._begin(seed_program)
         for record in records:
             if record.iteration != self._told + 1:
@@ -174,18 +164,18 @@ class Search:
         self._expect(request)
         return self._finish(request, [], error=error)
 
-    def _begin(self, seed_program: Program | None) -> None:
-        self._begun = True
-        if seed_program is not None:
-            self._count(seed_program)
-            self._islands.seed(seed_program)
+    def _begin(self, seed_program: Program) -> None:
+        if self._best is not None:
+            raise NotReady("the run has begun already")
+        self._count(seed_program)
+        self._islands.seed(seed_program)
 
     def _known_number(self, digest: str) -> int | None:
         return self._known.get(digest) if self.config.dedupe else None
 
     def _choose_parent(self, iteration: int, island: int) -> tuple[Program | None, str]:
         config, archive = self.config, self._islands[island]
-        if config.strategy == "sample" or not len(archive):
+        if config.strategy == "sample":
             return None, "none"
         if generator(self.seed, iteration, "scratch").random() < config.scratch_probability:
             return None, "scratch"

@@ -14,7 +14,7 @@ from evolve.config import SearchConfig
     ("body", "message"),
     [
         ({"lagg": 1}, "did you mean 'lag'"),
-        ({"nonsense": 1}, "Extra inputs"),
+        ({"nonsense": 1}, "unknown key .nonsense.: use one of"),
         ({"selection": {"lexicasse": 1}}, "did you mean 'lexicase'"),
         ({"selection": {"lexicase": 0, "dirichlet": 0, "elite": 0, "exploit": 0, "explore": 0}}, "must be positive"),
         ({"archive": {"features": [{"name": "size"}]}}, "'size' is unknown"),
