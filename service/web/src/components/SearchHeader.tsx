@@ -1,0 +1,106 @@
+import { useRef, useState } from "preact/hooks";
+import { Problem } from "../api/client";
+import type { Connection } from "../api/events";
+import { isActive, type Search } from "../api/types";
+import { ago, compact, count, duration, percent, plural, timestamp } from "../text/format";
+import { ProblemNote, Progress, StatusPill } from "./basics";
+import { useNow } from "./hooks";
+
+interface Props {
+  search: Search;
+  connection: Connection;
+  cancel: () => Promise<void>;
+}
+
+export function SearchHeader({ search, connection, cancel }: Props) {
+  const now = useNow(1000);
+  return (
+    <header class="search-head">
+      <div class="search-title">
+        <h1>{search.name}</h1>
+        <StatusPill status={search.status} />
+        {isActive(search.status) && <Live connection={connection} />}
+        <span class="spacer" />
+        {isActive(search.status) && <CancelButton search={search} cancel={cancel} />}
+      </div>
+      <Facts search={search} now={now} />
+      {isActive(search.status) && <Progress value={search.progress} label="Progress of the search" />}
+    </header>
+  );
+}
+
+const LIVE_TEXT: Record<Connection, string> = {
+  connecting: "Connecting",
+  live: "Live",
+  waiting: "Reconnecting",
+  closed: "",
+};
+
+function Live({ connection }: { connection: Connection }) {
+  return (
+    <span class={`live live-${connection}`} role="status">
+      {LIVE_TEXT[connection]}
+    </span>
+  );
+}
+
+function Facts({ search, now }: { search: Search; now: number }) {
+  const tasks = new Set(search.runs.map((run) => run.task)).size;
+  const seeds = new Set(search.runs.map((run) => run.seed)).size;
+  const end = search.finished_at ? Date.parse(search.finished_at) : now;
+  const facts: [string, string, string?][] = [
+    ["Tasks", count(tasks)],
+    ["Arms", count(search.arms.length)],
+    ["Seeds", count(seeds)],
+    ["Iterations", `${count(search.iterations)} per run`],
+    ["Progress", percent(search.progress)],
+    ["Tokens", compact(search.arms.reduce((sum, arm) => sum + arm.tokens, 0))],
+    ["Started", ago(search.started_at ?? search.created_at, now), timestamp(search.started_at ?? search.created_at)],
+    ["Took", search.started_at ? duration((end - Date.parse(search.started_at)) / 1000) : "not started"],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([name, value, title]) => (
+        <div key={name} title={title}>
+          <dt>{name === "Took" && !search.finished_at ? "Running for" : name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function CancelButton({ search, cancel }: { search: Search; cancel: () => Promise<void> }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [problem, setProblem] = useState<Problem | undefined>(undefined);
+  const active = search.runs.filter((run) => isActive(run.status)).length;
+  const confirm = async () => {
+    setProblem(undefined);
+    try {
+      await cancel();
+      dialog.current?.close();
+    } catch (error) {
+      setProblem(error instanceof Problem ? error : new Problem("Not cancelled", String(error), 0));
+    }
+  };
+  return (
+    <>
+      <button type="button" disabled={search.status === "cancelling"} onClick={() => dialog.current?.showModal()}>
+        Cancel search
+      </button>
+      <dialog ref={dialog} aria-labelledby="cancel-title">
+        <h2 id="cancel-title">Cancel this search?</h2>
+        <p>{plural(active, "run")} will stop after the current iteration. Everything found so far is kept.</p>
+        {problem && <ProblemNote problem={problem} />}
+        <div class="dialog-buttons">
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Keep running
+          </button>
+          <button type="button" class="danger" onClick={confirm}>
+            Cancel search
+          </button>
+        </div>
+      </dialog>
+    </>
+  );
+}
