@@ -5,7 +5,8 @@ m answers, either tagged (``<answer>…</answer>`` by default) or in Markdown fe
 
 1. Reasoning is stripped: everything up to the last ``</think>``; an unclosed ``<think>`` leaves no answer.
 2. Tagged answers are taken where there are any, else fenced blocks, else (only when one answer was asked for and the
-   text parses as Python by itself) the whole text.
+   text parses as Python by itself) the whole text. SEARCH/REPLACE blocks stay together: an answer that has any keeps
+   all of its text, and where one answer was asked for, an untagged reply with such blocks is that answer.
 3. An answer cut off by the token limit is not an answer.
 4. Answers equal by syntax tree to an earlier one are dropped and counted; answers beyond m are ignored and counted.
 5. Answers that were asked for and did not come are counted as missing (in training: zero reward vectors).
@@ -20,6 +21,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evolve.edits import has_diff_blocks
 from evolve.program import source_digest
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -67,7 +69,8 @@ def parse_chain(text: str, chain: ChainFormat, *, m: int | None = None) -> Parse
     """
     wanted = chain.m if m is None else m
     begin = _reasoning_end(text)
-    found = _tagged(text, begin, chain) or _fenced(text, begin) or _bare(text, begin, wanted)
+    found = _tagged(text, begin, chain) or _edits(text, begin, wanted) or _fenced(text, begin)
+    found = found or _bare(text, begin, wanted)
     answers: list[Answer] = []
     seen: set[str] = set()
     duplicates = 0
@@ -109,6 +112,10 @@ def _tagged(text: str, begin: int, chain: ChainFormat) -> list[tuple[str, int, i
     return [item for item in found if item[0].strip()]
 
 
+def _edits(text: str, begin: int, wanted: int) -> list[tuple[str, int, int]]:
+    return [(text[begin:], begin, len(text))] if wanted == 1 and has_diff_blocks(text[begin:]) else []
+
+
 def _fenced(text: str, begin: int) -> list[tuple[str, int, int]]:
     matches = _FENCE.finditer(text, begin)
     return [(m.group(2), m.start(), m.end()) for m in matches if m.group(2).strip()]
@@ -129,6 +136,6 @@ def _bare(text: str, begin: int, wanted: int) -> list[tuple[str, int, int]]:
 def _unfence(body: str) -> str:
     """The content of a fence inside a tag, or the body without the line breaks next to the tags."""
     fence = _FENCE.search(body)
-    if fence:
+    if fence and not has_diff_blocks(body):
         return fence.group(2)
     return body.removeprefix("\r\n").removeprefix("\n").rstrip() + "\n"

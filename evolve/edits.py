@@ -50,7 +50,7 @@ class EditResult:
     fuzzy: bool = False
 
 
-class _Refused(Exception):
+class _Refused(Exception):  # noqa: N818 (an outcome, not a fault)
     def __init__(self, outcome: Outcome, detail: str) -> None:
         super().__init__(detail)
         self.outcome, self.detail = outcome, detail

@@ -12,6 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from evolve.chat import fence
 from evolve.humaneval import Skipped
 from evolve.openevolve_task import OpenEvolveTask
 from evolve.program import Evaluation, Program
@@ -51,7 +52,7 @@ def prompt_context(
     tests = task if isinstance(task, TestsTask) else None
     artifacts = tests is not None or (isinstance(task, OpenEvolveTask) and task.config.prompt.include_artifacts)
     return PromptContext(
-        statement=task.statement,
+        statement=task.statement if tests or parent else _with_interface(task),
         entry_point=task.entry_point,
         language=task.language,
         tests=tests.prompt_tests(evaluation) if tests else (),
@@ -62,6 +63,11 @@ def prompt_context(
         m=m,
         edit=edit,
     )
+
+
+def _with_interface(task: TestsTask | OpenEvolveTask) -> str:
+    """A statement for a prompt without a parent: what the evaluator calls is only in the seed program."""
+    return f"{task.statement}\n\nKeep the interface of this program:\n{fence(task.seed_source, task.language)}"
 
 
 def _shown(program: Program, *, artifacts: bool) -> ShownProgram:
