@@ -52,9 +52,7 @@ def stdio_matches(test: StdioTest, actual: str) -> bool:
     if test.compare == "whitespace":
         return _without_trailing_blanks(actual) == _without_trailing_blanks(test.expected)
     wanted, got = test.expected.split(), actual.split()
-    return len(wanted) == len(got) and all(
-        _words_match(w, g, test.tolerance) for w, g in zip(wanted, got, strict=True)
-    )
+    return len(wanted) == len(got) and all(_words_match(w, g, test.tolerance) for w, g in zip(wanted, got, strict=True))
 
 
 def _without_trailing_blanks(text: str) -> list[str]:

@@ -20,10 +20,10 @@ from sandbox.verdict import Status, Verdict
 
 ANSWER_BYTES = 1 << 20
 ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "TZ": "UTC"}
-PRELOADABLE = frozenset(
-    "abc array bisect collections copy dataclasses datetime decimal enum fractions functools heapq io itertools json "
-    "math operator random re statistics string sys time typing".split()
-)
+PRELOADABLE = """
+abc array bisect collections copy dataclasses datetime decimal enum fractions functools heapq io itertools json math
+operator random re statistics string time typing
+"""
 IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([a-z_]+(?:[ \t]*,[ \t]*[a-z_]+)*)", re.MULTILINE)
 
 
@@ -66,9 +66,7 @@ class Sandbox:
         extra = {"kind": "calls", "entry_point": entry_point}
         return await self._grade(source, extra, inputs, tests, judge_call, limits or self.limits)
 
-    async def grade_stdio(
-        self, source: str, tests: Sequence[StdioTest], limits: Limits | None = None
-    ) -> list[Verdict]:
+    async def grade_stdio(self, source: str, tests: Sequence[StdioTest], limits: Limits | None = None) -> list[Verdict]:
         """Run ``source`` as a program once per test and compare what it prints; one verdict a test."""
         inputs = [{"stdin": test.stdin.encode("utf-8", "surrogateescape")} for test in tests]
         return await self._grade(source, {"kind": "stdio"}, inputs, tests, judge_stdio, limits or self.limits)
@@ -138,4 +136,4 @@ class Sandbox:
 def preloadable_imports(source: str) -> list[str]:
     """Standard modules that ``source`` seems to import and that are worth importing once for all of its tests."""
     names = {name.strip() for match in IMPORT.finditer(source) for name in match[1].split(",")}
-    return sorted(names & PRELOADABLE)
+    return sorted(names.intersection(PRELOADABLE.split()))

@@ -6,12 +6,11 @@ candidate does to this module, it can only change its own answer.
 
 from __future__ import annotations
 
+import _json
 import os
 import sys
 from types import ModuleType, TracebackType
 from typing import Any
-
-import _json
 
 FILENAME = "candidate.py"
 MESSAGE_CHARS = 500

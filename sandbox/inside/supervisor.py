@@ -17,6 +17,7 @@ test, which is as good as returning it, and nothing else. Not covered here: the 
 from __future__ import annotations
 
 import _signal
+import _sitebuiltins
 import builtins
 import gc
 import os
@@ -27,8 +28,6 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any
-
-import _sitebuiltins
 
 # cause, soiled, wait status, wall seconds, CPU seconds, peak KiB, length of answer, stdout, stderr
 HEADER = struct.Struct("<BBiddQIII")
@@ -44,8 +43,9 @@ Job = dict[str, Any]
 
 def main(job: Job, run_test: Callable[[Job, int, int], None], alive: int, report: int) -> None:
     """Run the job's tests in order and write one report each; ends the process."""
+    alive, report = settle(alive, report)
     become_unprivileged(job["uid"])
-    forbid_tracing()
+    set_dumpable(False)
     for number in range(1, _signal.NSIG):
         if _signal.getsignal(number) not in (_signal.SIG_DFL, _signal.SIG_IGN, None):
             _signal.signal(number, _signal.SIG_DFL)
@@ -59,7 +59,7 @@ def main(job: Job, run_test: Callable[[Job, int, int], None], alive: int, report
     gc.freeze()
     write_all(report, READY)
     for index in range(job["first"], len(job["tests"])):
-        header, parts = Trial(job, index, alive).run(run_test, report)
+        header, parts = Trial(job, index, alive).run(run_test)
         write_all(report, header + b"".join(parts))
         if os.listdir(SCRATCH):
             break
@@ -74,13 +74,21 @@ def become_unprivileged(uid: int | None) -> None:
         os.setresuid(uid, uid, uid)
 
 
-def forbid_tracing() -> None:
-    """Close this process's memory and descriptors to others of the same user."""
+def settle(alive: int, report: int) -> tuple[int, int]:
+    """Move the two pipes to low numbers and close whatever else the launcher let through."""
+    first, second = os.dup(alive), os.dup(report)
+    kept = (os.dup2(first, 3, inheritable=False), os.dup2(second, 4, inheritable=False))
+    os.closerange(5, 1 << 16)
+    return kept
+
+
+def set_dumpable(dumpable: bool) -> None:
+    """Open or close this process's memory and descriptors to other processes of the same user."""
     # The ctypes package would cost 7 ms of every jail, the extension module below it costs 1.
     import _ctypes
 
     prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
-    if _ctypes.call_function(prctl, (PR_SET_DUMPABLE, 0, 0, 0, 0)) != 0:
+    if _ctypes.call_function(prctl, (PR_SET_DUMPABLE, int(dumpable), 0, 0, 0)) != 0:
         raise OSError("prctl(PR_SET_DUMPABLE) failed")
 
 
@@ -132,13 +140,13 @@ class Trial:
         self.cpu = 0.0
         self.peak = 0
 
-    def run(self, run_test: Callable[[Job, int, int], None], report: int) -> tuple[bytes, list[bytes]]:
+    def run(self, run_test: Callable[[Job, int, int], None]) -> tuple[bytes, list[bytes]]:
         """Fork, watch, kill what is left; returns the packed header and the bytes that follow it."""
         stdin_read, stdin_write = os.pipe()
         start = time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
-            self.become_test(stdin_read, report, run_test)
+            self.become_test(stdin_read, run_test)
         os.close(stdin_read)
         streams = (self.answer, self.stdout, self.stderr)
         for stream in streams:
@@ -155,20 +163,17 @@ class Trial:
         numbers = (self.cause, soiled, self.status, wall, self.cpu, self.peak)
         return HEADER.pack(*numbers, *map(len, parts)), parts
 
-    def become_test(self, stdin: int, report: int, run_test: Callable[[Job, int, int], None]) -> None:
+    def become_test(self, stdin: int, run_test: Callable[[Job, int, int], None]) -> None:
         """In the fork: nothing of the supervisor stays reachable, then the limits, then the candidate."""
         try:
-            os.close(report)
             os.setsid()
             os.dup2(stdin, 0)
             os.dup2(self.stdout.write_end, 1)
             os.dup2(self.stderr.write_end, 2)
-            os.dup2(self.answer.write_end, 255, inheritable=False)
-            os.closerange(3, 255)
-            os.closerange(256, 65536)
-            os.dup2(255, ANSWER_FD, inheritable=False)
-            os.close(255)
+            os.dup2(self.answer.write_end, ANSWER_FD, inheritable=False)
+            os.closerange(ANSWER_FD + 1, 1 << 16)  # the report pipe above all
             os.chdir(SCRATCH)
+            set_dumpable(True)  # so that /dev/stdin and the like open; the supervisor stays closed
             for name, value in self.job["rlimits"]:
                 number = getattr(resource, name)
                 resource.setrlimit(number, (value, value))

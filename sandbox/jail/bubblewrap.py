@@ -20,7 +20,13 @@ from sandbox.jail.interpreter import Interpreter
 SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64")
 LINKER_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 DEVICES = ("null", "zero", "random", "urandom")
-DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "/tmp"}
+DEVICE_LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "shm": "/tmp",
+}
 PACKAGES = "/packages"
 
 

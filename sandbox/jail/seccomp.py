@@ -16,16 +16,16 @@ from functools import cache
 
 from sandbox.errors import SandboxUnavailable
 
-DENIED = (
-    "unshare setns mount umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr "
-    "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp "
-    "bpf io_uring_setup io_uring_enter io_uring_register add_key request_key keyctl perf_event_open userfaultfd "
-    "init_module finit_module delete_module kexec_load kexec_file_load reboot swapon swapoff acct quotactl syslog "
-    "iopl ioperm modify_ldt personality open_by_handle_at name_to_handle_at lookup_dcookie vhangup fanotify_init "
-    "settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname migrate_pages move_pages "
-    "shmget shmat shmctl semget semop semctl msgget msgsnd msgrcv msgctl mq_open memfd_create memfd_secret "
-    "setpriority ioprio_set sched_setscheduler sched_setparam sched_setattr"
-).split()
+DENIED = """
+unshare setns mount umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr
+ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp migrate_pages move_pages
+setpriority ioprio_set sched_setscheduler sched_setparam sched_setattr
+bpf io_uring_setup io_uring_enter io_uring_register add_key request_key keyctl perf_event_open userfaultfd
+init_module finit_module delete_module kexec_load kexec_file_load reboot swapon swapoff acct quotactl syslog
+iopl ioperm modify_ldt personality open_by_handle_at name_to_handle_at lookup_dcookie vhangup fanotify_init
+settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname
+shmget shmat shmctl semget semop semctl msgget msgsnd msgrcv msgctl mq_open memfd_create memfd_secret
+"""
 
 NEW_NAMESPACES = (
     0x00000080,  # CLONE_NEWTIME
@@ -48,11 +48,12 @@ def compiled_filter() -> bytes:
         import pyseccomp
     except (ImportError, RuntimeError, OSError) as error:
         raise SandboxUnavailable(
-            f"the seccomp filter cannot be built: {error}", "install libseccomp2 (apt install libseccomp2) and pyseccomp"
+            f"the seccomp filter cannot be built: {error}",
+            "install libseccomp2 (apt install libseccomp2) and pyseccomp",
         ) from error
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     deny = pyseccomp.ERRNO(errno.EPERM)
-    for name in DENIED:
+    for name in DENIED.split():
         _add(rules, deny, name)
     _add(rules, pyseccomp.ERRNO(errno.ENOSYS), "clone3")
     for flag in NEW_NAMESPACES:
