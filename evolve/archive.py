@@ -39,8 +39,11 @@ class Archive:
         self._members: list[Program] = []
         self._columns: dict[str, int] = {}
         self._rewards = np.zeros((64, 0))
+        self._levels = np.zeros((64, 0), dtype=np.uint8)
         self._scalars = np.zeros(64)
-        self._reward_niches = 0
+        self._digests = np.zeros(64, dtype="S64")
+        self._patterns: dict[int, bytes] = {}  # program number to the reward niche that it holds
+        self._holds_pattern = np.zeros(64, dtype=bool)
 
     def __len__(self) -> int:
         return len(self._members)
@@ -63,9 +66,15 @@ class Archive:
         """Task scalars by row, shape (n,), in [0, 1]. A view: valid until the next insert."""
         return self._scalars[: len(self._members)]
 
+    @property
     def levels(self) -> NDArray[np.uint8]:
-        """Reward vectors in whole steps, shape (n, d): two members of one reward niche have equal rows."""
-        return _levels(self.rewards, self._config.levels)
+        """Reward vectors in whole steps, shape (n, d): programs of one reward niche have equal rows. A view."""
+        return self._levels[: len(self._members)]
+
+    def holds(self, digest: str) -> NDArray[np.bool_]:
+        """Which rows are programs with this digest, shape (n,)."""
+        held: NDArray[np.bool_] = self._digests[: len(self._members)] == np.bytes_(digest, "ascii")
+        return held
 
     def accepts(self, program: Program) -> bool:
         """Whether some niche of the program is empty or held by a worse one."""
@@ -86,7 +95,7 @@ class Archive:
         self._append(program)
         for key in won:
             self._give(key, program.number)
-        if self._reward_niches > self._config.capacity:
+        if len(self._patterns) > self._config.capacity:
             self._evict()
         return program.number in self._row_of
 
@@ -103,7 +112,7 @@ class Archive:
         return tuple(_bin(feature, program) for feature in self._config.features)
 
     def _keys(self, program: Program) -> tuple[_Key, ...]:
-        pattern = _levels(self._vector(program), self._config.levels).tobytes()
+        pattern = _in_steps(self._vector(program), self._config.levels).tobytes()
         return (self.cell(program), pattern.rstrip(b"\0"))  # without trailing zeros: columns may be added later
 
     def _wins(self, program: Program, key: _Key) -> bool:
@@ -128,61 +137,75 @@ class Archive:
     def _append(self, program: Program) -> None:
         row, vector = len(self._members), self._vector(program)
         self._columns = self._columns_with(program)
-        if row == len(self._scalars):
-            self._rewards = np.pad(self._rewards, ((0, row), (0, 0)))
-            self._scalars = np.pad(self._scalars, (0, row))
-        if len(vector) > self._rewards.shape[1]:
-            self._rewards = np.pad(self._rewards, ((0, 0), (0, len(vector) - self._rewards.shape[1])))
-        self._rewards[row], self._scalars[row] = vector, program.evaluation.scalar
+        self._make_room(row + 1, len(vector))
+        self._rewards[row] = vector
+        self._levels[row] = _in_steps(vector, self._config.levels)
+        self._scalars[row] = program.evaluation.scalar
+        self._digests[row] = program.digest.encode()
+        self._holds_pattern[row] = False
         self._members.append(program)
         self._row_of[program.number] = row
         self._niches_of[program.number] = set()
 
+    def _make_room(self, rows: int, columns: int) -> None:
+        wider = columns - self._rewards.shape[1]
+        longer = len(self._scalars) if rows > len(self._scalars) else 0
+        if wider or longer:
+            self._rewards = np.pad(self._rewards, ((0, longer), (0, wider)))
+            self._levels = np.pad(self._levels, ((0, longer), (0, wider)))
+        if longer:
+            self._scalars = np.pad(self._scalars, (0, longer))
+            self._digests = np.concatenate([self._digests, np.zeros_like(self._digests)])
+            self._holds_pattern = np.pad(self._holds_pattern, (0, longer))
+
     def _give(self, key: _Key, number: int) -> None:
         holder = self._niches.get(key)
+        if holder is not None:
+            self._take(key, holder)
         self._niches[key] = number
         self._niches_of[number].add(key)
-        if holder is None:
-            self._reward_niches += isinstance(key, bytes)
-        else:
-            self._leave(key, holder)
+        if isinstance(key, bytes):
+            self._patterns[number] = key
+            self._holds_pattern[self._row_of[number]] = True
 
-    def _leave(self, key: _Key, number: int) -> None:
-        niches = self._niches_of[number]
-        niches.discard(key)
-        if niches:
-            return
+    def _take(self, key: _Key, number: int) -> None:
+        """Take a niche from its holder, who leaves the archive with the last one."""
+        del self._niches[key]
+        self._niches_of[number].discard(key)
+        if isinstance(key, bytes):
+            del self._patterns[number]
+            self._holds_pattern[self._row_of[number]] = False
+        if not self._niches_of[number]:
+            self._remove(number)
+
+    def _remove(self, number: int) -> None:
         del self._niches_of[number]
         row, last = self._row_of.pop(number), len(self._members) - 1
         moved = self._members.pop()
-        if row != last:  # the last row fills the gap, so that the matrix stays compact
+        if row != last:  # the last row fills the gap, so that the matrices stay compact
             self._members[row] = moved
             self._row_of[moved.number] = row
-            self._rewards[row], self._scalars[row] = self._rewards[last], self._scalars[last]
+            for column in (self._rewards, self._levels, self._scalars, self._digests, self._holds_pattern):
+                column[row] = column[last]
 
     def _evict(self) -> None:
-        """Give up the reward niche with the worst program, sparing whoever alone is best at some component."""
-        held = {self._niches[key]: key for key in self._niches if isinstance(key, bytes)}
-        numbers = sorted(held)
-        rows = [self._row_of[number] for number in numbers]
-        levels = self.levels()[rows]
+        """Take the reward niche of the worst program, sparing whoever alone is best at some component."""
+        rows = np.flatnonzero(self._holds_pattern[: len(self._members)])
+        levels = self._levels[rows]
         top = levels == levels.max(axis=0)
         spared = top[:, top.sum(axis=0) == 1].any(axis=1)
-        scalars = self.scalars[rows]
         if not spared.all():
-            scalars = np.where(spared, np.inf, scalars)
-        number = numbers[int(np.argmin(scalars))]
-        key = held[number]
-        del self._niches[key]
-        self._reward_niches -= 1
-        self._leave(key, number)
+            rows = rows[~spared]
+        scalars = self._scalars[rows]
+        number = max(self._members[row].number for row in rows[scalars == scalars.min()])
+        self._take(self._patterns[number], number)
 
 
 def _rank(program: Program) -> tuple[float, int, int]:
     return (-program.evaluation.scalar, len(program.source), program.number)
 
 
-def _levels(rewards: NDArray[np.float64], steps: int) -> NDArray[np.uint8]:
+def _in_steps(rewards: NDArray[np.float64], steps: int) -> NDArray[np.uint8]:
     # The small offset keeps values such as 0.3 / 0.1 from falling a step short.
     return np.floor(np.clip(rewards, 0.0, 1.0) * steps + 1e-9).astype(np.uint8)
 

@@ -103,7 +103,10 @@ class SearchConfig(StrictModel):
     edit: ``whole`` (complete programs) or ``diff`` (SEARCH/REPLACE against the parent).
     inspirations: other programs shown beside the parent.
     scratch_probability: share of prompts without a parent. scratch_when_zero: also where the chosen parent has an
-        all-zero reward vector.
+        all-zero reward vector. A task in OpenEvolve's format is asked with its seed program instead: only that says
+        what its evaluator expects.
+    prompt_chars: bound on the task's part of a chat prompt (its worked example adds about 2,000 characters); ``None``
+        allows about 40,000. A small model needs about three characters per token of its context left by max_tokens.
     temperature, top_p, max_tokens: of the model request; ``None`` takes the manifest's max_tokens, else 1024. A
         completion manifest always decides its own.
     islands, migration_interval, migration_count: every ``interval`` iterations each island sends copies of its best
@@ -120,6 +123,7 @@ class SearchConfig(StrictModel):
     inspirations: Annotated[int, Field(ge=0, le=16)] = 2
     scratch_probability: Probability = 0.1
     scratch_when_zero: bool = True
+    prompt_chars: Annotated[int, Field(ge=200, le=1_000_000)] | None = None
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 1.0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     max_tokens: Annotated[int, Field(ge=1, le=131_072)] | None = None

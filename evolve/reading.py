@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,8 @@ from evolve.edits import apply_edit
 from evolve.program import Rejected, Reply, source_digest
 from evolve.request import Request
 
-CUT = "cut off by the token limit"
+_CUT = "cut off by the token limit"
+_EQUAL = "equal to another of this reply"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,28 +35,35 @@ class Candidates:
 
 
 def read_reply(
-    request: Request, reply: Reply, chain: ChainFormat, *, seed_source: str | None, known: Callable[[str], int | None]
+    request: Request,
+    reply: Reply,
+    chain: ChainFormat,
+    *,
+    seed_source: str,
+    language: str,
+    known: Callable[[str], int | None],
 ) -> Candidates:
     """Every answer of a reply, as a child or with the reason why it is none.
 
-    seed_source: the program whose fixed parts (outside EVOLVE-BLOCK markers) frame an answer from scratch, if any.
+    seed_source: the program whose fixed parts (outside EVOLVE-BLOCK markers) frame an answer from scratch.
+    language: only ``python`` sources are checked for syntax.
     known: the number of the program with a digest, ``None`` for a new one.
     """
     children: list[Child] = []
     rejected: list[Rejected] = []
     seen: set[str] = set()
     for item in _answers(request, reply, chain):
-        outcome = item if isinstance(item, Rejected) else _child(*item, request, seed_source)
-        if isinstance(outcome, Child):
-            if outcome.digest in seen:
-                outcome = Rejected(index=outcome.index, reason="duplicate", detail="equal to another of this reply")
-            elif (number := known(outcome.digest)) is not None:
-                outcome = known_as(number, outcome.index)
+        outcome = item if isinstance(item, Rejected) else _child(*item, request, seed_source, language)
         if isinstance(outcome, Rejected):
             rejected.append(outcome)
-            continue
-        seen.add(outcome.digest)
-        children.append(outcome)
+        elif outcome.digest in seen:  # comes before ``known``, so that the reason does not depend on when this is read
+            rejected.append(Rejected(index=outcome.index, reason="duplicate", detail=_EQUAL))
+        elif (number := known(outcome.digest)) is not None:
+            rejected.append(known_as(number, outcome.index))
+        else:
+            children.append(outcome)
+        if isinstance(outcome, Child):
+            seen.add(outcome.digest)
     cut = sum(not finished for finished in reply.finished)
     return Candidates(children=tuple(children), rejected=tuple(rejected), cut=cut)
 
@@ -78,9 +87,9 @@ def _answers(request: Request, reply: Reply, chain: ChainFormat) -> Iterator[tup
         for place in range(request.m):
             answer = by_place.get(place)
             if place >= request.m - parsed.missing or (answer and _is_cut(answer, text, finished, chain)):
-                yield Rejected(index=first + place, reason="missing", detail="" if finished else CUT)
+                yield Rejected(index=first + place, reason="missing", detail="" if finished else _CUT)
             elif answer is None:
-                yield Rejected(index=first + place, reason="duplicate", detail="equal to another of this reply")
+                yield Rejected(index=first + place, reason="duplicate", detail=_EQUAL)
             else:
                 yield first + place, answer.text
 
@@ -92,13 +101,21 @@ def _is_cut(answer: Answer, text: str, finished: bool, chain: ChainFormat) -> bo
     return not text.rstrip().endswith((chain.close, "```", "~~~"))
 
 
-def _child(index: int, answer: str, request: Request, seed_source: str | None) -> Child | Rejected:
+def _child(index: int, answer: str, request: Request, seed_source: str, language: str) -> Child | Rejected:
     base = request.parent_source if request.parent_source is not None else seed_source
     edited = apply_edit(answer, parent=base, edit="diff" if request.operator == "diff" else "whole")
     if edited.source is None:
         return Rejected(index=index, reason="bad_edit", detail=f"{edited.outcome}: {edited.detail}")
-    try:
-        ast.parse(edited.source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return Rejected(index=index, reason="unparsable", detail=str(error)[:200])
+    if language == "python" and (problem := _syntax_problem(edited.source)):
+        return Rejected(index=index, reason="unparsable", detail=problem)
     return Child(index=index, source=edited.source, digest=source_digest(edited.source))
+
+
+def _syntax_problem(source: str) -> str:
+    """Why a Python source does not parse; empty where it does."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return f"{type(error).__name__}: {error}"[:200]
+    return ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evolve.chain import ChainFormat
-from evolve.chat import render_chat
+from evolve.chat import Budget, render_chat
 from evolve.config import SearchConfig
 from evolve.manifest import Manifest
 from evolve.program import Program
@@ -22,7 +22,8 @@ class Request:
     """One iteration's request.
 
     parents: numbers of the programs to improve (none: from scratch). inspirations: numbers of those shown beside.
-    operator: ``scratch``, ``rewrite`` or ``diff``. strategy: how the parent was chosen.
+    operator: ``scratch``, ``rewrite`` or ``diff``. strategy: how the parent was chosen (``scratch``, ``none`` where
+        there was no choice, else a key of :data:`evolve.selection.STRATEGIES`).
     parent_source: the text that edits apply to; ``None`` for ``scratch``.
     messages, text: the prompt as chat messages or as plain text; exactly one of them is set.
     n: completions wanted. m: answers wanted in each. seed: for the model server, in [0, 2**31).
@@ -91,7 +92,9 @@ class RequestBuilder:
     def _prompt(self, context: PromptContext) -> tuple[tuple[dict[str, str], ...] | None, str | None]:
         if self._manifest and self._completion and self._manifest.prompt.template is not None:
             return None, render_completion(self._manifest.prompt.template, context)
-        return tuple(render_chat(context)), None
+        chars = self._config.prompt_chars
+        budget = Budget().scaled(chars) if chars is not None else None
+        return tuple(render_chat(context, self.chain, budget=budget)), None
 
     def _max_tokens(self) -> int:
         if self._manifest and (self._completion or self._config.max_tokens is None):

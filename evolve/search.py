@@ -20,7 +20,7 @@ from evolve.randomness import generator
 from evolve.reading import Candidates, known_as, read_reply
 from evolve.request import Request, RequestBuilder
 from evolve.selection import select_inspirations, select_parent
-from evolve.task import Task
+from evolve.task import OpenEvolveTask, Task
 
 
 class NotReady(RuntimeError):  # noqa: N818 (a state, not a fault)
@@ -45,6 +45,7 @@ class Search:
         self._migrants: dict[int, tuple[Migrant, ...]] = {}
         self._known: dict[str, int] = {}
         self._next_number = 0
+        self._seed_program: Program | None = None
         self._best: Program | None = None
         self._first_solved: int | None = None
 
@@ -74,7 +75,7 @@ class Search:
 
     @property
     def can_ask(self) -> bool:
-        return self._best is not None and not self.finished and self._asked - self._told < self.config.lag
+        return self._seed_program is not None and not self.finished and self._asked - self._told < self.config.lag
 
     def begin(self, evaluation: Evaluation) -> Program:
         """Start with the task's seed program as judged: program 0, on every island."""
@@ -112,7 +113,7 @@ class Search:
         self._absorb(iteration - self.config.lag)
         island = self._islands.of_iteration(iteration)
         parent, strategy = self._choose_parent(iteration, island)
-        inspirations = self._choose_inspirations(iteration, island, parent)
+        inspirations = self._choose_inspirations(iteration, island, parent, strategy)
         request = self._builder.build(iteration, island, parent=parent, inspirations=inspirations, strategy=strategy)
         if self.config.strategy == "evolve":
             self._migrants[iteration] = self._islands.migrants(iteration)
@@ -122,7 +123,12 @@ class Search:
     def read(self, request: Request, reply: Reply) -> Candidates:
         """The reply's answers: children to judge, and those rejected with reasons. Changes nothing."""
         return read_reply(
-            request, reply, self._builder.chain, seed_source=self.task.seed_source, known=self._known_number
+            request,
+            reply,
+            self._builder.chain,
+            seed_source=self.task.seed_source,
+            language=self.task.language,
+            known=self._known_number,
         )
 
     def tell(
@@ -165,8 +171,9 @@ class Search:
         return self._finish(request, [], error=error)
 
     def _begin(self, seed_program: Program) -> None:
-        if self._best is not None:
+        if self._seed_program is not None:
             raise NotReady("the run has begun already")
+        self._seed_program = seed_program
         self._count(seed_program)
         self._islands.seed(seed_program)
 
@@ -175,17 +182,20 @@ class Search:
 
     def _choose_parent(self, iteration: int, island: int) -> tuple[Program | None, str]:
         config, archive = self.config, self._islands[island]
+        # Only the seed program says what an OpenEvolve evaluator expects: it stands for a prompt without a program.
+        framed = isinstance(self.task, OpenEvolveTask)
+        scratch = self._seed_program if framed else None
         if config.strategy == "sample":
-            return None, "none"
+            return scratch, "none"
         if generator(self.seed, iteration, "scratch").random() < config.scratch_probability:
-            return None, "scratch"
+            return scratch, "scratch"
         parent, strategy = select_parent(archive, config.selection, generator(self.seed, iteration, "parent"))
-        if config.scratch_when_zero and not any(parent.evaluation.reward):
+        if config.scratch_when_zero and not framed and not any(parent.evaluation.reward):
             return None, "scratch"
         return parent, strategy
 
-    def _choose_inspirations(self, iteration: int, island: int, parent: Program | None) -> list[Program]:
-        if parent is None or not self.config.inspirations:
+    def _choose_inspirations(self, iteration: int, island: int, parent: Program | None, strategy: str) -> list[Program]:
+        if parent is None or strategy in ("none", "scratch") or not self.config.inspirations:
             return []
         rng = generator(self.seed, iteration, "inspirations")
         count, selection = self.config.inspirations, self.config.selection

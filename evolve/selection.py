@@ -55,7 +55,7 @@ def _argmax(values: Rewards, rng: np.random.Generator) -> int:
 
 
 def _lexicase(archive: Archive, config: SelectionConfig, rng: np.random.Generator) -> int:
-    return lexicase(archive.levels(), rng)
+    return lexicase(archive.levels, rng)
 
 
 def _dirichlet(archive: Archive, config: SelectionConfig, rng: np.random.Generator) -> int:
@@ -101,15 +101,15 @@ def select_inspirations(
     Each is the one that raises the component-wise maximum of those chosen so far (the parent included) the most under
     a random weighting. Members with the parent's source, or with no reward at all, inspire nothing.
     """
-    open_rows = np.array([program.digest != parent.digest for program in archive.members]) & archive.rewards.any(axis=1)
-    own = [row for row, program in enumerate(archive.members) if program.digest == parent.digest]
-    covered = archive.rewards[own].max(axis=0) if own else np.zeros(archive.rewards.shape[1])
+    own = archive.holds(parent.digest)
+    eligible = ~own & archive.rewards.any(axis=1)
+    covered = archive.rewards[own].max(axis=0, initial=0.0)
     chosen: list[Program] = []
-    while len(chosen) < count and open_rows.any():
+    while len(chosen) < count and eligible.any():
         weights = simplex_weights(len(covered), config.concentration, rng)
         union = np.maximum(archive.rewards, covered) @ weights
-        row = _argmax(np.where(open_rows, union, -1.0), rng)
+        row = _argmax(np.where(eligible, union, -1.0), rng)
         chosen.append(archive.members[row])
         covered = np.maximum(covered, archive.rewards[row])
-        open_rows &= np.array([program.digest != archive.members[row].digest for program in archive.members])
+        eligible &= ~archive.holds(archive.members[row].digest)
     return sorted(chosen, key=lambda program: (-program.evaluation.scalar, len(program.source), program.number))

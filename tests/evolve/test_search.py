@@ -14,8 +14,9 @@ from evolve.config import SearchConfig
 from evolve.manifest import Manifest, PromptFormat
 from evolve.program import IterationRecord, Rejected, Reply, Usage
 from evolve.search import NotReady, Search
+from evolve.task import OpenEvolveTask
 from tests.evolve.builders import evaluation
-from tests.evolve.world import BITS, SEED_SOURCE, answer, judge, new_search, reply_to, run, step
+from tests.evolve.world import BITS, SEED_SOURCE, answer, judge, new_search, reply_to, run, step, task
 
 configs = st.builds(
     SearchConfig,
@@ -206,6 +207,30 @@ def test_sampling_never_has_a_parent() -> None:
     records = run(search, 20)
     assert all(not record.parents for record in records)
     assert {program.operator for record in records for program in record.programs} == {"scratch"}
+
+
+def test_an_openevolve_task_is_never_asked_without_a_program() -> None:
+    files = {"initial_program.py": SEED_SOURCE, "evaluator.py": "def evaluate(path):\n    return {}\n"}
+    for strategy in ("evolve", "sample"):
+        config = SearchConfig.model_validate({"strategy": strategy, "scratch_probability": 1.0, "edit": "diff"})
+        search = Search(OpenEvolveTask(name="bits", files=files), config, seed=0)
+        search.begin(judge(SEED_SOURCE))
+        for _ in range(3):
+            request = search.ask()
+            assert (request.parents, request.operator, request.inspirations) == ((0,), "diff", ())
+            told = reply(answer(request.iteration))
+            search.tell(request, told, search.read(request, told), [judge(f"return {request.iteration}")])
+
+
+def test_a_chat_prompt_can_be_bounded() -> None:
+    def length(chars: int | None) -> int:
+        config = SearchConfig(prompt_chars=chars, scratch_when_zero=False, scratch_probability=0)
+        search = Search(task("# long\n" * 1000 + SEED_SOURCE), config, seed=0)
+        search.begin(judge(SEED_SOURCE))
+        return sum(len(message["content"]) for message in search.ask().messages or ())
+
+    assert length(None) > 7000
+    assert length(1000) < 3500
 
 
 def test_migrants_are_copies_with_lineage() -> None:
