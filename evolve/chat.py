@@ -17,8 +17,8 @@ from evolve.chat_example import example_context, example_edits, example_programs
 from evolve.prompts import PromptContext, ShownProgram, ShownTest
 
 SYSTEM = (
-    "You are an expert programmer who improves programs step by step. You answer with complete, correct code in exactly "
-    "the form that is asked for, as in the example."
+    "You are an expert programmer who improves programs step by step. You answer with complete, correct code in "
+    "exactly the form that is asked for, as in the example."
 )
 _LEFT_OUT = "\n… {} characters left out …\n"
 
@@ -179,10 +179,7 @@ def _instruction(context: PromptContext, chain: ChainFormat) -> str:
 
 
 def _example_reply(context: PromptContext, chain: ChainFormat) -> str:
-    if context.edit == "diff":
-        answers = example_edits(context)
-    else:
-        answers = example_programs(context)
+    answers = example_edits(context) if context.edit == "diff" else example_programs(context)
     if context.m > 1:
         return "\n".join(f"{chain.open}\n{answer}\n{chain.close}" for answer in answers)
     return answers[0] if context.edit == "diff" else fence(answers[0], "python")
