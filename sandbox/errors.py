@@ -11,7 +11,7 @@ class SandboxError(Exception):
     """Base of every error that this package raises on purpose."""
 
 
-class SandboxUnavailable(SandboxError):
+class SandboxUnavailable(SandboxError):  # noqa: N818 (the name is part of the interface)
     """Isolation cannot be had here, so nothing is run.
 
     reason: what was tried and what the system answered. fix: what the operator can do about it.

@@ -24,7 +24,7 @@ ACTUAL_CHARS = 1000
 MAX_DEPTH = 64
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """The answer is not what a harness writes."""
 
 
@@ -37,7 +37,7 @@ def judge_call(test: CallTest, report: Report, limits: Limits) -> Verdict:
         answer = read_answer(report)
         if "value" not in answer:
             return judge_error(test.name, report, answer)
-    except Unreadable as problem:
+    except UnreadableError as problem:
         return verdict(test.name, report, Status.ERROR, str(problem))
     value = answer["value"]
     if call_matches(test, value):
@@ -57,7 +57,7 @@ def judge_stdio(test: StdioTest, report: Report, limits: Limits) -> Verdict:
             answer = read_answer(report)
             if "exit" not in answer:
                 return judge_error(test.name, report, answer, printed)
-    except Unreadable as problem:
+    except UnreadableError as problem:
         return verdict(test.name, report, Status.ERROR, str(problem), printed)
     if stdio_matches(test, printed):
         return verdict(test.name, report, Status.PASSED, actual=printed)
@@ -100,7 +100,7 @@ def judge_error(name: str, report: Report, answer: dict[str, Any], printed: str 
     """The verdict for an exception that the harness caught."""
     error = answer.get("error")
     if not isinstance(error, dict):
-        raise Unreadable("the program wrote an answer that cannot be read")
+        raise UnreadableError("the program wrote an answer that cannot be read")
     memory = error.get("memory") is True
     kind, message, line = error.get("type"), error.get("message"), error.get("line")
     text = f"{clip(str(kind), 80)}: {_last_line(str(message))}" if message else clip(str(kind), 80)
@@ -111,19 +111,19 @@ def judge_error(name: str, report: Report, answer: dict[str, Any], printed: str 
 
 
 def read_answer(report: Report) -> dict[str, Any]:
-    """Decode the JSON object on the answer pipe. Raises :class:`Unreadable`."""
+    """Decode the JSON object on the answer pipe. Raises :class:`UnreadableError`."""
     if not report.answer:
-        raise Unreadable(with_stderr("the program ended without an answer", report))
+        raise UnreadableError(with_stderr("the program ended without an answer", report))
     try:
         answer = json.loads(report.answer)
     except RecursionError as error:
-        raise Unreadable(f"the answer is nested more than {MAX_DEPTH} levels deep") from error
+        raise UnreadableError(f"the answer is nested more than {MAX_DEPTH} levels deep") from error
     except ValueError as error:
-        raise Unreadable(f"the answer is not valid JSON: {clip(str(error), 200)}") from error
+        raise UnreadableError(f"the answer is not valid JSON: {clip(str(error), 200)}") from error
     if not isinstance(answer, dict):
-        raise Unreadable("the program wrote an answer that cannot be read")
+        raise UnreadableError("the program wrote an answer that cannot be read")
     if deeper_than(answer, MAX_DEPTH):
-        raise Unreadable(f"the answer is nested more than {MAX_DEPTH} levels deep")
+        raise UnreadableError(f"the answer is nested more than {MAX_DEPTH} levels deep")
     return answer
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 
 from sandbox.cases import CallTest, StdioTest
 from sandbox.grading import judge_call, judge_stdio
+from sandbox.inside.supervisor import SCRATCH
 from sandbox.jail.bubblewrap import Isolation
 from sandbox.jail.launcher import Job, Report
 from sandbox.jail.probe import find_isolation
@@ -19,7 +20,7 @@ from sandbox.limits import Limits
 from sandbox.verdict import Status, Verdict
 
 ANSWER_BYTES = 1 << 20
-ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "TZ": "UTC"}
+ENVIRONMENT = {"HOME": SCRATCH, "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "TZ": "UTC"}
 PRELOADABLE = """
 abc array bisect collections copy dataclasses datetime decimal enum fractions functools heapq io itertools json math
 operator random re statistics string time typing
@@ -61,7 +62,7 @@ class Sandbox:
     async def grade_calls(
         self, source: str, entry_point: str, tests: Sequence[CallTest], limits: Limits | None = None
     ) -> list[Verdict]:
-        """Import ``source`` and call ``entry_point`` once per test, each in a process of its own; one verdict a test."""
+        """Import ``source`` and call ``entry_point`` once per test, each time in a new process; one verdict a test."""
         inputs = [{"args": list(test.args), "stdin": b""} for test in tests]
         extra = {"kind": "calls", "entry_point": entry_point}
         return await self._grade(source, extra, inputs, tests, judge_call, limits or self.limits)

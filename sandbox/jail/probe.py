@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sandbox.errors import SandboxUnavailable
 from sandbox.jail.bubblewrap import Isolation, installed_bubblewraps
-from sandbox.jail.launcher import Jail, JailFailed, Job
+from sandbox.jail.launcher import Jail, JailError, Job
 from sandbox.jail.uids import next_uid
 from sandbox.limits import Limits
 
@@ -80,7 +80,7 @@ def try_out(isolation: Isolation) -> str | None:
     try:
         report = next(iter(Jail(isolation, job, first=0, uid=next_uid()).run()))
         seen = json.loads(report.answer)["value"]
-    except JailFailed as failure:
+    except JailError as failure:
         return str(failure)
     except (ValueError, KeyError):
         return f"the canary does not run: {report.answer[:300]!r} {report.stderr[-300:]!r}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 
 from sandbox.jail.bubblewrap import Isolation
-from sandbox.jail.launcher import Jail, JailFailed, Job, Report
+from sandbox.jail.launcher import Jail, JailError, Job, Report
 from sandbox.jail.uids import next_uid
 
 ATTEMPTS = 2
 
 
-class Cancelled(Exception):
+class RunCancelledError(Exception):
     """The run was cancelled; it has no result."""
 
 
@@ -47,7 +47,7 @@ class JobRun:
         return results
 
     def cancel(self) -> None:
-        """End the jail that runs, if any; :meth:`results` raises :class:`Cancelled`."""
+        """End the jail that runs, if any; :meth:`results` raises :class:`RunCancelledError`."""
         with self._lock:
             self._cancelled = True
             if self._jail is not None:
@@ -57,12 +57,12 @@ class JobRun:
         jail = Jail(isolation, self._job, first=len(results), uid=next_uid())
         with self._lock:
             if self._cancelled:
-                raise Cancelled
+                raise RunCancelledError
             self._jail = jail
         try:
             results.extend(jail.run())
-        except JailFailed as failure:
+        except JailError as failure:
             if self._cancelled:
-                raise Cancelled from None
+                raise RunCancelledError from None
             return str(failure)
         return None
