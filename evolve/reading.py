@@ -114,7 +114,7 @@ def _child(index: int, answer: str, request: Request, seed_source: str, language
 def _syntax_problem(source: str) -> str:
     """Why a Python source does not parse; empty where it does."""
     try:
-        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+        with warnings.catch_warnings(action="ignore"):  # invalid escapes and the like are no errors
             ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"{type(error).__name__}: {error}"[:200]

@@ -6,17 +6,15 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from pydantic import SecretStr
 
 from evolve.models import ModelRequestError, ModelUnavailable, OpenAIModel, RetryPolicy
 from evolve.request import Request
+from tests.evolve.http_server import serving
 
 KEY = "sk-very-secret-0123456789"
 TEXT = Request(
@@ -212,36 +210,6 @@ def test_unusable_settings_are_refused_without_repeating_secrets(url: str, key: 
 
 
 # A real server
-
-
-Handler = Callable[[dict[str, Any]], Awaitable[tuple[int, bytes]]]
-
-
-@asynccontextmanager
-async def serving(handler: Handler) -> AsyncIterator[str]:
-    """A real HTTP server on a free loopback port; gives its base URL."""
-
-    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        body = b""
-        while (event := await receive())["type"] == "http.request":
-            body += event.get("body", b"")
-            if not event.get("more_body"):
-                break
-        status, content = await handler(json.loads(body) | {"path": scope["path"]})
-        await send(
-            {"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]}
-        )
-        await send({"type": "http.response.body", "body": content})
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        finally:
-            server.should_exit = True
-            await task
 
 
 async def test_many_requests_over_a_real_connection() -> None:

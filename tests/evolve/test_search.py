@@ -145,6 +145,7 @@ def test_samples_of_one_reply_are_compared_with_each_other() -> None:
         ("def f(x):\n    return 1\n", False, 0, 1),  # would parse, but may have gone on
         ("def f(x):\n    return 1\n", True, 1, 0),
         ("```python\ndef f(x):\n    return 1\n```", False, 1, 1),
+        ("<answer>\ndef f(x):\n    return '\\d' and 1\n</answer>", True, 1, 0),  # a warning is no error
         ("I am not able to do this.", True, 0, 0),
         ("", True, 0, 0),
     ],
