@@ -49,7 +49,7 @@ class TestsEvaluator:
         self._task, self._sandbox = task, sandbox
 
     async def evaluate(self, source: str) -> Evaluation:
-        return tests_evaluation(self._task, await self._verdicts(source))
+        return evaluation_of_tests(self._task, await self._verdicts(source))
 
     async def _verdicts(self, source: str) -> Sequence[Verdict]:
         task, limits = self._task, self._task.sandbox_limits
@@ -58,7 +58,7 @@ class TestsEvaluator:
         return await self._sandbox.grade_stdio(source, task.stdio_tests, limits=limits)
 
 
-def tests_evaluation(task: TestsTask, verdicts: Sequence[Verdict]) -> Evaluation:
+def evaluation_of_tests(task: TestsTask, verdicts: Sequence[Verdict]) -> Evaluation:
     """What the verdicts (one per test, in order) say about a candidate."""
     broken = next((verdict for verdict in verdicts if verdict.status is Status.INFRASTRUCTURE), None)
     if broken is not None:
@@ -97,7 +97,7 @@ class OpenEvolveEvaluator:
                 if not self._components:
                     seed = await self._run(self._task.seed_source)
                     if seed.verdict.status is Status.INFRASTRUCTURE:
-                        return openevolve_evaluation(self._task, (COMBINED,), seed)
+                        return evaluation_of_metrics(self._task, (COMBINED,), seed)
                     self._components = component_names(self._task, seed.metrics)
                     if source == self._task.seed_source:
                         return self._judge(seed)
@@ -120,7 +120,7 @@ class OpenEvolveEvaluator:
                 beyond,
                 result.metrics[beyond],
             )
-        return openevolve_evaluation(self._task, self._components, result)
+        return evaluation_of_metrics(self._task, self._components, result)
 
 
 def component_names(task: OpenEvolveTask, metrics: Iterable[str]) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def component_names(task: OpenEvolveTask, metrics: Iterable[str]) -> tuple[str, 
     return tuple(name for name in names if name not in features) or tuple(names) or (COMBINED,)
 
 
-def openevolve_evaluation(task: OpenEvolveTask, components: tuple[str, ...], result: EvaluatorResult) -> Evaluation:
+def evaluation_of_metrics(task: OpenEvolveTask, components: tuple[str, ...], result: EvaluatorResult) -> Evaluation:
     """What an evaluator's result says about a candidate. A component that it did not give is 0."""
     verdict = result.verdict
     artifacts = {clean(name)[:_NAME_CHARS]: clean(text) for name, text in result.artifacts.items()}

@@ -86,5 +86,13 @@ def render_completion(template: str, context: PromptContext) -> str:
     values = {name: getattr(context, name) for name in PromptContext.__slots__}
     try:
         return _compiled(template).render(values)
-    except (TemplateError, TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError) as error:
+    except (
+        TemplateError,
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise PromptError(f"the model's prompt template does not fit this task: {error}") from error
