@@ -19,5 +19,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
   },
   server: { proxy: { "/search": "http://127.0.0.1:8000" } },
-  test: { environment: "happy-dom", include: ["tests/**/*.test.{ts,tsx}"] },
+  test: {
+    environment: "happy-dom",
+    environmentOptions: { happyDOM: { url: "http://127.0.0.1:8000/dashboard/" } },
+    include: ["tests/**/*.test.{ts,tsx}"],
+  },
 });

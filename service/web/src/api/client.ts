@@ -13,9 +13,13 @@ export class Problem extends Error {
 }
 
 /** Where the API is: the dashboard is served one level below it. */
-export const base = new URL("..", document.baseURI);
+const base = new URL("..", document.baseURI);
 
-export const address = (path: string): string => new URL(path.replace(/^\//, ""), base).href;
+/** The address of an API path, also of one that the service gave as a whole URL: both work behind a path prefix. */
+export function address(path: string): string {
+  const { pathname, search } = new URL(path, "http://service");
+  return new URL(`${pathname.slice(1)}${search}`, base).href;
+}
 
 export async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
   const response = await fetch(address(path), { ...init, headers: { Accept: "application/json" } }).catch((error) => {

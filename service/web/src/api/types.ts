@@ -1,18 +1,35 @@
-/** The service's answers, as far as the dashboard reads them (service/schemas.py is the definition). */
+/** The service's answers, as far as the dashboard reads them. `service/schemas.py` defines and explains them. */
 
-export type Status = "queued" | "running" | "done" | "failed" | "cancelling" | "cancelled";
+export type Status = "queued" | "running" | "waiting" | "done" | "failed" | "cancelled";
 
 export type VerdictStatus = "passed" | "wrong" | "error" | "timeout" | "memory" | "output_limit" | "infrastructure";
+
+export interface Run {
+  id: string;
+  arm: string;
+  task: string;
+  seed: number;
+  status: Status;
+  iteration: number;
+  best: number | null;
+  solved_at: number | null;
+  evaluations: number;
+  tokens: number;
+  error: string | null;
+}
 
 export interface ArmSummary {
   name: string;
   model: string;
+  endpoint: string;
+  estimator: string | null;
+  evaluations_per_iteration: number;
   runs: number;
   finished: number;
   solved: number;
   best: number | null;
-  tokens: number;
   evaluations: number;
+  tokens: number;
 }
 
 export interface SearchSummary {
@@ -23,8 +40,8 @@ export interface SearchSummary {
   started_at: string | null;
   finished_at: string | null;
   iterations: number;
-  arms: ArmSummary[];
   progress: number;
+  arms: ArmSummary[];
 }
 
 export interface SearchPage {
@@ -32,30 +49,28 @@ export interface SearchPage {
   next: string | null;
 }
 
-export interface Run {
-  id: string;
-  task: string;
-  arm: string;
-  seed: number;
-  status: Status;
-  iteration: number;
-  best: number | null;
-  solved_at: number | null;
-  tokens: number;
-  evaluations: number;
-  error: string | null;
+export interface TaskSummary {
+  name: string;
+  format: string;
+  statement: string;
+  components: string[];
 }
 
 export interface Search extends SearchSummary {
+  tasks: TaskSummary[];
+  seeds: number[];
+  search: Record<string, unknown>;
   runs: Run[];
+  last_event: number;
 }
 
 export interface ArmCurve {
   arm: string;
   runs: number;
+  complete_to: number;
   t: number[];
-  pass_at_t: number[];
   solved: number[];
+  pass_at_t: number[];
   best_at_t: number[];
   evaluations: number[];
   tokens: number[];
@@ -66,17 +81,20 @@ export interface Curve {
 }
 
 export interface Program {
+  id: string;
   run: string;
   number: number;
   iteration: number;
+  parents: number[];
   operator: string;
   source: string;
   scalar: number;
-  solved: boolean;
   components: string[];
   reward: number[];
   statuses: VerdictStatus[];
   messages: string[];
+  metrics: Record<string, number>;
+  artifacts: Record<string, string>;
 }
 
 export interface ProgramPage {

@@ -11,6 +11,8 @@ export interface Series {
   name: string;
   style: ArmStyle;
   curve: Steps;
+  /** The last iteration that every run has reached; later values may still rise, and are drawn faint. */
+  settled: number;
 }
 
 export interface Props {
@@ -100,16 +102,19 @@ function Axes({ x, y, whole, yTick, xTick, xLabel }: Props & Scales) {
 }
 
 function Line({ series, x, y }: { series: Series } & Scales) {
-  const { curve, style } = series;
-  const d = useMemo(() => {
+  const { curve, style, settled } = series;
+  const [firm, open] = useMemo(() => {
     const path = line<Point>((point) => x(point.x), (point) => y(point.y)).curve(curveStepAfter);
-    return path([...thinned(curve)]) ?? "";
-  }, [curve, x.range()[1], x.domain()[1], y.domain()[1]]);
+    const cut = curve.findIndex((point) => point.t > settled);
+    const parts = cut < 0 ? [curve] : [curve.slice(0, cut), curve.slice(Math.max(0, cut - 1))];
+    return parts.map((part) => path([...thinned(part)]) ?? "");
+  }, [curve, settled, x.range()[1], x.domain()[1], y.domain()[1]]);
   const end = last(curve);
   if (!end) return null;
   return (
     <g class="series" style={{ "--colour": style.colour }}>
-      <path class="curve" d={d} stroke-dasharray={style.dash} />
+      <path class="curve" d={firm} stroke-dasharray={style.dash} />
+      {open && <path class="curve open" d={open} stroke-dasharray={style.dash} />}
       <path class="marker" d={markerPath(style.marker, 4)} transform={`translate(${x(end.x)},${y(end.y)})`} />
     </g>
   );
@@ -142,8 +147,12 @@ function Pointer(props: Props & { x: Scales["x"]; width: number; labelledBy: str
     const pixel = Math.min(right, Math.max(left, event.clientX - box.left));
     cursor.value = nearest(curves, x.invert(pixel));
   };
-  const leave = () => {
+  const clear = () => {
     cursor.value = undefined;
+  };
+  // A lifted finger leaves, too: what it has pointed at stays to be read.
+  const leave = (event: PointerEvent) => {
+    if (event.pointerType !== "touch") clear();
   };
   const key = (event: KeyboardEvent) => {
     const direction = { ArrowRight: 1, ArrowLeft: -1 }[event.key] as 1 | -1 | undefined;
@@ -152,7 +161,7 @@ function Pointer(props: Props & { x: Scales["x"]; width: number; labelledBy: str
     if (direction) cursor.value = finite(neighbour(curves, from, direction));
     else if (event.key === "Home") cursor.value = nearest(curves, 0);
     else if (event.key === "End") cursor.value = nearest(curves, props.xMax);
-    else if (event.key === "Escape") cursor.value = undefined;
+    else if (event.key === "Escape") clear();
     else return;
     event.preventDefault();
   };
@@ -172,7 +181,7 @@ function Pointer(props: Props & { x: Scales["x"]; width: number; labelledBy: str
       onPointerMove={move}
       onPointerDown={move}
       onPointerLeave={leave}
-      onBlur={leave}
+      onBlur={clear}
       onKeyDown={key}
     />
   );

@@ -25,7 +25,9 @@ export function ArmCards({ search, hidden, toggle }: Props) {
             >
               <Swatch style={armStyle(i)} off={hidden.has(arm.name)} />
               <span class="arm-name">{arm.name}</span>
-              <span class="arm-model">{arm.model}</span>
+              <span class="arm-model" title={`${arm.model} at ${arm.endpoint}`}>
+                {arm.model}
+              </span>
             </button>
             <ArmFigures arm={arm} />
           </li>

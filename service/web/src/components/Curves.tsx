@@ -6,7 +6,7 @@ import { armStyle } from "../charts/arms";
 import { type Series, StepChart } from "../charts/StepChart";
 import { csv, last, type Point, steps } from "../charts/steps";
 import type { SearchState } from "../state/search";
-import { compact, count, percent, scalar } from "../text/format";
+import { compact, count, percent, plural, scalar } from "../text/format";
 import { Loading, ProblemNote, Segments } from "./basics";
 
 type Axis = "iterations" | "tokens";
@@ -36,7 +36,7 @@ export function Curves({ state, search, hidden }: Props) {
       </div>
       {problem && <ProblemNote problem={problem} retry={() => state.retry()} />}
       {!curve && !problem && <Loading label="Loading the curves" />}
-      {curve && <Charts curve={curve} search={search} hidden={hidden} axis={axis} />}
+      {curve && <Charts key={axis} curve={curve} search={search} hidden={hidden} axis={axis} />}
     </section>
   );
 }
@@ -47,11 +47,19 @@ function useSeries(curve: Curve, hidden: ReadonlySet<string>, axis: Axis, y: "so
   return useMemo(
     () =>
       curve.arms
-        .map((arm, i) => ({ name: arm.arm, style: armStyle(i), curve: steps(arm.t, xOf(arm, axis), arm[y]) }))
+        .map((arm, i) => ({
+          name: arm.arm,
+          style: armStyle(i),
+          curve: steps(arm.t, xOf(arm, axis), arm[y]),
+          settled: arm.complete_to,
+        }))
         .filter((series) => !hidden.has(series.name)),
     [curve, hidden, axis],
   );
 }
+
+/** Room for the curves to rise; the whole range only when they need it, for a few solved of many are a flat line there. */
+const solvedAxis = (most: number, runs: number): number => Math.min(runs, Math.max(4, Math.ceil(most * 1.3)));
 
 function Charts({ curve, search, hidden, axis }: { curve: Curve; search: Search; hidden: Props["hidden"]; axis: Axis }) {
   const cursor = useSignal<number | undefined>(undefined);
@@ -68,18 +76,22 @@ function Charts({ curve, search, hidden, axis }: { curve: Curve; search: Search;
     xRead: (value: number) => (axis === "iterations" ? `Iteration ${count(value)}` : `${count(value)} tokens`),
   };
   const of = (series: Series) => runs.get(series.name) ?? 0;
-  const iteration = (point: Point) => (axis === "tokens" ? `, t ${count(point.t)}` : "");
+  const where = (point: Point, series: Series) => {
+    const iteration = axis === "tokens" ? `, t ${count(point.t)}` : "";
+    return point.t > series.settled ? `${iteration} so far` : iteration;
+  };
+  const open = solved.some((series) => (last(series.curve)?.t ?? 0) > series.settled);
   return (
     <div class="chart-pair">
       <StepChart
         {...x}
         title="pass@t"
-        caption="Runs solved by iteration t"
+        caption={`Runs solved by iteration t, of ${plural(Math.max(0, ...runs.values()), "run")}`}
         series={solved}
-        yMax={Math.max(1, ...runs.values())}
+        yMax={solvedAxis(Math.max(0, ...solved.map((series) => last(series.curve)?.y ?? 0)), Math.max(1, ...runs.values()))}
         whole
         yTick={count}
-        read={(point, one) => `${point.y} / ${of(one)} (${percent(of(one) ? point.y / of(one) : 0)})${iteration(point)}`}
+        read={(point, one) => `${point.y} / ${of(one)} (${percent(of(one) ? point.y / of(one) : 0)})${where(point, one)}`}
       />
       <StepChart
         {...x}
@@ -88,8 +100,9 @@ function Charts({ curve, search, hidden, axis }: { curve: Curve; search: Search;
         series={best}
         yMax={1}
         yTick={(value) => value.toFixed(1)}
-        read={(point) => `${scalar(point.y)}${iteration(point)}`}
+        read={(point, one) => `${scalar(point.y)}${where(point, one)}`}
       />
+      {open && <p class="chart-note muted">Faint: not every run has come this far, so the values can still rise.</p>}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 /** The runs of a search: task x arm x seed, with the reward vector of each run's best program. */
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Run, type Search, isActive } from "../api/types";
 import { armStyle } from "../charts/arms";
@@ -9,6 +9,7 @@ import type { BestPrograms } from "../state/search";
 import { compact, count, plural, scalar } from "../text/format";
 import { Segments, StatusPill } from "./basics";
 import { RewardRow } from "./RewardRow";
+import { VerdictLegend } from "./Verdicts";
 
 type Filter = "all" | "solved" | "open" | "failed";
 
@@ -42,6 +43,7 @@ export function RunsTable({ search, best, shown, choose }: Props) {
   const rows = useMemo(() => sortRuns(search.runs.filter(KEEP[filter]), sort), [search.runs, filter, sort]);
   const visible = rows.slice(0, PAGE * pages);
   useEffect(() => best.want(visible), [best, rows, pages]);
+  const seeds = search.seeds.length > 1;
   const styles = new Map(search.arms.map((arm, i) => [arm.name, armStyle(i)]));
   const head = (key: SortKey, children: ComponentChildren, numeric = false) => (
     <Head column={key} sort={sort} setSort={setSort} numeric={numeric}>
@@ -62,7 +64,7 @@ export function RunsTable({ search, best, shown, choose }: Props) {
             <tr>
               {head("task", "Task")}
               {head("arm", "Arm")}
-              {head("seed", "Seed", true)}
+              {seeds && head("seed", "Seed", true)}
               <th scope="col">Tests</th>
               {head("best", "Best", true)}
               {head("solved_at", "Solved at", true)}
@@ -73,15 +75,19 @@ export function RunsTable({ search, best, shown, choose }: Props) {
           </thead>
           <tbody>
             {visible.map((run) => (
-              <Row key={run.id} run={run} iterations={search.iterations} current={run.id === shown?.id} choose={choose}>
-                <Swatch style={styles.get(run.arm) ?? armStyle(0)} />
-                <RewardRow program={best.programs.value.get(run.id)} />
-              </Row>
+              <Fragment key={run.id}>
+                <Row {...{ run, seeds, choose }} iterations={search.iterations} current={run.id === shown?.id}>
+                  <Swatch style={styles.get(run.arm) ?? armStyle(0)} />
+                  <RewardRow program={best.programs.value.get(run.id)} />
+                </Row>
+                {run.error && <ErrorRow error={run.error} columns={seeds ? 9 : 8} />}
+              </Fragment>
             ))}
           </tbody>
         </table>
         {rows.length === 0 && <p class="table-empty muted">No run is {filter === "open" ? "unsolved" : filter}.</p>}
       </div>
+      <VerdictLegend />
       {visible.length < rows.length && (
         <button type="button" class="more" onClick={() => setPages(pages + 1)}>
           Show {Math.min(PAGE, rows.length - visible.length)} more of {count(rows.length)}
@@ -119,6 +125,7 @@ function Head(props: {
 function Row(props: {
   run: Run;
   iterations: number;
+  seeds: boolean;
   current: boolean;
   choose: (run: Run) => void;
   children: [ComponentChildren, ComponentChildren];
@@ -126,7 +133,7 @@ function Row(props: {
   const { run, choose, current } = props;
   const [swatch, rewards] = props.children;
   return (
-    <tr class={current ? "current" : undefined} onClick={() => choose(run)}>
+    <tr class={[current && "current", run.error && "failed"].filter(Boolean).join(" ")} onClick={() => choose(run)}>
       <th scope="row">
         <button type="button" class="row-link" aria-current={current ? "true" : undefined}>
           {run.task}
@@ -135,10 +142,10 @@ function Row(props: {
       <td class="col-arm">
         {swatch} {run.arm}
       </td>
-      <td class="number col-seed">{run.seed}</td>
+      {props.seeds && <td class="number col-seed">{run.seed}</td>}
       <td class="col-tests">{rewards}</td>
       <td class="number">{run.best === null ? "–" : scalar(run.best)}</td>
-      <td class="number">{run.solved_at === null ? "–" : count(run.solved_at)}</td>
+      <td class="number col-solved_at">{run.solved_at === null ? "–" : count(run.solved_at)}</td>
       <td class="number col-iteration">
         {count(run.iteration)}
         {isActive(run.status) && <span class="muted"> / {count(props.iterations)}</span>}
@@ -148,11 +155,16 @@ function Row(props: {
       </td>
       <td class="col-status">
         <StatusPill status={run.status} />
-        {run.error && (
-          <p class="row-error" title={run.error}>
-            {run.error}
-          </p>
-        )}
+      </td>
+    </tr>
+  );
+}
+
+function ErrorRow({ error, columns }: { error: string; columns: number }) {
+  return (
+    <tr class="error-row">
+      <td colSpan={columns} class="row-error" title={error}>
+        {error}
       </td>
     </tr>
   );

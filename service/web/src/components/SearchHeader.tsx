@@ -24,6 +24,7 @@ export function SearchHeader({ search, connection, cancel }: Props) {
         {isActive(search.status) && <CancelButton search={search} cancel={cancel} />}
       </div>
       <Facts search={search} now={now} />
+      <Settings search={search} />
       {isActive(search.status) && <Progress value={search.progress} label="Progress of the search" />}
     </header>
   );
@@ -45,13 +46,11 @@ function Live({ connection }: { connection: Connection }) {
 }
 
 function Facts({ search, now }: { search: Search; now: number }) {
-  const tasks = new Set(search.runs.map((run) => run.task)).size;
-  const seeds = new Set(search.runs.map((run) => run.seed)).size;
   const end = search.finished_at ? Date.parse(search.finished_at) : now;
   const facts: [string, string, string?][] = [
-    ["Tasks", count(tasks)],
+    ["Tasks", count(search.tasks.length)],
     ["Arms", count(search.arms.length)],
-    ["Seeds", count(seeds)],
+    ["Seeds", count(search.seeds.length)],
     ["Iterations", `${count(search.iterations)} per run`],
     ["Progress", percent(search.progress)],
     ["Tokens", compact(search.arms.reduce((sum, arm) => sum + arm.tokens, 0))],
@@ -70,14 +69,41 @@ function Facts({ search, now }: { search: Search; now: number }) {
   );
 }
 
+function Settings({ search }: { search: Search }) {
+  return (
+    <details class="fold settings">
+      <summary>Settings</summary>
+      <dl class="metrics">
+        {flat(search.search).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+/** Nested settings as dotted names. */
+function flat(settings: Record<string, unknown>, prefix = ""): [string, string][] {
+  return Object.entries(settings).flatMap(([name, value]): [string, string][] =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? flat(value as Record<string, unknown>, `${prefix}${name}.`)
+      : [[`${prefix}${name}`, typeof value === "string" ? value : JSON.stringify(value)]],
+  );
+}
+
 function CancelButton({ search, cancel }: { search: Search; cancel: () => Promise<void> }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [problem, setProblem] = useState<Problem | undefined>(undefined);
+  const [asked, setAsked] = useState(false);
   const active = search.runs.filter((run) => isActive(run.status)).length;
   const confirm = async () => {
     setProblem(undefined);
     try {
       await cancel();
+      setAsked(true);
       dialog.current?.close();
     } catch (error) {
       setProblem(error instanceof Problem ? error : new Problem("Not cancelled", String(error), 0));
@@ -85,8 +111,8 @@ function CancelButton({ search, cancel }: { search: Search; cancel: () => Promis
   };
   return (
     <>
-      <button type="button" disabled={search.status === "cancelling"} onClick={() => dialog.current?.showModal()}>
-        Cancel search
+      <button type="button" disabled={asked} onClick={() => dialog.current?.showModal()}>
+        {asked ? "Cancelling…" : "Cancel search"}
       </button>
       <dialog ref={dialog} aria-labelledby="cancel-title">
         <h2 id="cancel-title">Cancel this search?</h2>

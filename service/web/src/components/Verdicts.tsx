@@ -27,6 +27,26 @@ const LOOKS: Record<VerdictStatus, Look> = {
 
 export const lookOf = (status: VerdictStatus): Look => LOOKS[status] ?? { text: status, glyph: "·" };
 
+const LEGEND: readonly (readonly [VerdictStatus, string])[] = [
+  ["passed", "passed"],
+  ["wrong", "wrong answer"],
+  ["error", "error"],
+  ["timeout", "time, memory or output limit"],
+  ["infrastructure", "not judged"],
+];
+
+export function VerdictLegend() {
+  return (
+    <ul class="legend" aria-label="Colours of the tests">
+      {LEGEND.map(([status, text]) => (
+        <li key={status}>
+          <span class={`dot cell-${status}`} aria-hidden="true" /> {text}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 const described = (verdict: Verdict): string => {
   const partial = verdict.reward > 0 && verdict.reward < 1 ? ` (${scalar(verdict.reward)})` : "";
   return `${verdict.name}: ${lookOf(verdict.status).text}${partial}`;
@@ -36,6 +56,7 @@ export function VerdictStrip({ verdicts }: { verdicts: readonly Verdict[] }) {
   const firstFailure = verdicts.findIndex((verdict) => verdict.status !== "passed");
   const [chosen, choose] = useState<number | undefined>(undefined);
   const [hovered, hover] = useState<number | undefined>(undefined);
+  if (verdicts.length === 0) return <p class="muted">No test of this program was judged.</p>;
   const shown = verdicts[hovered ?? chosen ?? Math.max(firstFailure, 0)];
   const passed = verdicts.filter((verdict) => verdict.status === "passed").length;
   return (

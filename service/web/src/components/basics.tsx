@@ -6,9 +6,9 @@ import type { Status } from "../api/types";
 const STATUS_TEXT: Record<Status, string> = {
   queued: "Queued",
   running: "Running",
+  waiting: "Waiting",
   done: "Done",
   failed: "Failed",
-  cancelling: "Cancelling",
   cancelled: "Cancelled",
 };
 

@@ -1,6 +1,6 @@
 /** The list of searches, kept fresh by polling (a search's own page follows its events instead). */
 import { computed, signal } from "@preact/signals";
-import { query, request } from "../api/client";
+import { request } from "../api/client";
 import { isActive, type SearchPage, type SearchSummary } from "../api/types";
 import { Resource } from "./resource";
 
@@ -22,9 +22,9 @@ export class SearchList {
   readonly next = computed(() => (this.#older.value.at(-1) ?? this.first.data.value)?.next ?? null);
 
   async more(): Promise<void> {
-    const before = this.next.value;
-    if (before === null) return;
-    const page = await request<SearchPage>(`/search${query({ before })}`);
+    const next = this.next.value;
+    if (next === null) return;
+    const page = await request<SearchPage>(next);
     this.#older.value = [...this.#older.value, page];
   }
 

@@ -6,8 +6,10 @@ import { type Curve, isActive, type Program, type ProgramPage, type Run, type Se
 import { Resource } from "./resource";
 import { throttle } from "./throttle";
 
-/** Events may come hundreds a second; what they announce is fetched at most once in this time. */
-const REFRESH_MS = 800;
+/** Events may come hundreds a second; what they announce is fetched with rests of at least this length. */
+const REST_MS = 700;
+/** ... and so long that a large search keeps the service busy for a small share of the time only. */
+const REST_FACTOR = 4;
 /** Without an event stream (a proxy that cuts it, Redis away) the page still moves, slower. */
 const FALLBACK_MS = 5000;
 const PARALLEL = 4;
@@ -18,7 +20,11 @@ export class SearchState {
   readonly best: BestPrograms;
   readonly connection: ReadonlySignal<Connection>;
   readonly #connection = signal<Connection>("connecting");
-  readonly #refresh = throttle(() => void this.#load(), REFRESH_MS);
+  readonly #refresh = throttle(
+    () => this.#load(),
+    () => Math.max(REST_MS, REST_FACTOR * this.#loadMs),
+  );
+  #loadMs = 0;
   #stream: EventStream | undefined;
   #endings: (() => void)[] = [];
   #stopped = false;
@@ -39,8 +45,9 @@ export class SearchState {
     }, FALLBACK_MS);
     this.#endings.push(() => clearInterval(poll));
     if (!this.#active()) return;
+    const after = this.search.data.value?.last_event;
     const stream = follow(
-      address(`/search/${encodeURIComponent(this.id)}/events`),
+      address(`/search/${encodeURIComponent(this.id)}/events${query({ after })}`),
       ["iteration", "run", "search"],
       () => this.#refresh(),
       () => this.#refresh(),
@@ -73,9 +80,11 @@ export class SearchState {
 
   /** The search before the curve: once it says that it is over, the curve that is read after it is the last one. */
   async #load(): Promise<void> {
+    const began = performance.now();
     await this.search.refresh();
     if (this.#stopped || this.search.problem.value?.status === 404) return;
     await this.curve.refresh();
+    this.#loadMs = performance.now() - began;
     if (this.search.data.value && !this.#active()) {
       this.#stream?.close();
       this.#connection.value = "closed";

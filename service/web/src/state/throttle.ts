@@ -1,29 +1,34 @@
-/** Calls `action` at once, then at most every `interval` ms while asked; the last ask is never lost. */
+/** Calls `action` at once, then again after each rest while asked; the last ask is never lost. */
 export interface Throttled {
   (): void;
   cancel(): void;
 }
 
-export function throttle(action: () => void, interval: number): Throttled {
+/** The rest before the next call, in ms, is `rest()` after `action` has settled: slow answers are asked for less often. */
+export function throttle(action: () => Promise<void>, rest: () => number): Throttled {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let busy = false;
   let waiting = false;
-  const fire = () => {
+  let cancelled = false;
+
+  const fire = async () => {
+    busy = true;
     waiting = false;
+    await action();
+    if (cancelled) return;
     timer = setTimeout(() => {
-      timer = undefined;
-      if (waiting) fire();
-    }, interval);
-    action();
+      busy = false;
+      if (waiting) void fire();
+    }, rest());
   };
   const ask = () => {
-    if (timer === undefined) fire();
-    else waiting = true;
+    if (busy || cancelled) waiting = true;
+    else void fire();
   };
   return Object.assign(ask, {
     cancel: () => {
+      cancelled = true;
       clearTimeout(timer);
-      timer = undefined;
-      waiting = false;
     },
   });
 }

@@ -22,7 +22,7 @@ export function compact(value: number): string {
 
 function trimmed(value: number): string {
   const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return value.toFixed(Number.isInteger(value) ? 0 : digits).replace(/\.0+$/, "");
+  return String(Number(value.toFixed(digits)));
 }
 
 /** A value of [0, 1] with three decimals; 1 only for exactly 1, so that "almost solved" never reads as solved. */
