@@ -22,7 +22,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from evolve.edits import has_diff_blocks
-from evolve.program import source_digest
+from evolve.program import parse_python, source_digest
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 
@@ -125,9 +125,8 @@ def _bare(text: str, begin: int, wanted: int) -> list[tuple[str, int, int]]:
     body = text[begin:]
     if wanted != 1 or not body.strip():
         return []
-    try:
-        tree = ast.parse(body.strip("\n"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parse_python(body.strip("\n"))
+    if tree is None:
         return []
     is_program = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in tree.body)
     return [(body.strip("\n") + "\n", begin, len(text))] if is_program else []

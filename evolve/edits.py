@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evolve.program import parse_python
+
 _MARKER = re.compile(r"^\W*EVOLVE-BLOCK-(START|END)\b|# EVOLVE-BLOCK-(START|END)\b")
 _DIFF_LINE = re.compile(r"^[ \t]*(?:(<{7}) ?SEARCH|(={7})|(>{7}) ?REPLACE)[ \t]*$")
 _SEARCH = re.compile(r"^[ \t]*<{7} ?SEARCH[ \t]*\r?$", re.MULTILINE)
@@ -86,11 +88,8 @@ def apply_edit(answer: str, *, parent: str | None, edit: str = "whole") -> EditR
 
 
 def _is_program(answer: str) -> bool:
-    try:
-        body = ast.parse(answer).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(not isinstance(node, ast.Expr) for node in body)
+    tree = parse_python(answer)
+    return tree is not None and any(not isinstance(node, ast.Expr) for node in tree.body)
 
 
 # Lines. A line here keeps its line end; _bare takes it off.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,8 +131,20 @@ def source_digest(source: str) -> str:
 
     A source that does not parse is hashed as text with line ends and trailing spaces normalised.
     """
+    tree = parse_python(source)
     try:
-        canonical = ast.dump(ast.parse(source), annotate_fields=False)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        canonical = None if tree is None else ast.dump(tree, annotate_fields=False)
+    except RecursionError:
+        canonical = None
+    if canonical is None:
         canonical = "\n".join(line.rstrip() for line in source.strip().splitlines())
     return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def parse_python(source: str) -> ast.Module | None:
+    """The syntax tree of a source, ``None`` where it does not parse. Never raises and never warns."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # a model's odd escapes are its own affair
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

@@ -16,11 +16,11 @@ from evolve.evaluator import (
     MAX_METRICS,
     OpenEvolveEvaluator,
     component_names,
+    evaluation_of_metrics,
+    evaluation_of_tests,
     failed_evaluation,
     make_evaluator,
-    evaluation_of_metrics,
     scaled,
-    evaluation_of_tests,
 )
 from evolve.openevolve_task import OpenEvolveTask
 from evolve.task import TestsTask, load_task

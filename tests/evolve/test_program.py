@@ -15,6 +15,10 @@ def test_layout_and_comments_do_not_count() -> None:
     assert source_digest("x = 1") != source_digest("x = True")
 
 
+def test_odd_escapes_neither_warn_nor_keep_a_program_from_parsing() -> None:
+    assert source_digest("x = '\\d'") == source_digest("x='\\d'  # a digit")
+
+
 def test_text_that_does_not_parse_is_compared_by_lines() -> None:
     assert source_digest("x = = 1  \r\ny") == source_digest("\nx = = 1\ny\n")
     assert source_digest("x = = 1") != source_digest("x = = 2")

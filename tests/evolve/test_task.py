@@ -296,6 +296,11 @@ def test_every_example_task_loads(path: Path) -> None:
     assert isinstance(load_task(path), TestsTask)
 
 
+@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("suite.json")), ids=lambda p: p.parent.name)
+def test_every_example_suite_loads(path: Path) -> None:
+    assert load_suite(path).tasks
+
+
 def test_the_openevolve_example_loads_and_configures_a_search() -> None:
     task = load_task(EXAMPLES / "openevolve" / "minimise")
     assert isinstance(task, OpenEvolveTask)
