@@ -14,6 +14,7 @@ from typing import Any
 from sandbox.cases import CallTest, StdioTest
 from sandbox.comparison import call_matches, stdio_matches
 from sandbox.inside import supervisor
+from sandbox.inside.harness import FILENAME
 from sandbox.jail.launcher import Report
 from sandbox.limits import Limits
 from sandbox.verdict import Status, Verdict
@@ -104,7 +105,7 @@ def judge_error(name: str, report: Report, answer: dict[str, Any], printed: str 
     memory = error.get("memory") is True
     kind, message, line = error.get("type"), error.get("message"), error.get("line")
     text = f"{clip(str(kind), 80)}: {_last_line(str(message))}" if message else clip(str(kind), 80)
-    where = f" (line {line})" if isinstance(line, int) else ""
+    where = f" ({_file_name(error)}line {line})" if isinstance(line, int) else ""
     return verdict(
         name, report, Status.MEMORY if memory else Status.ERROR, clip(text, MESSAGE_CHARS - 40) + where, printed
     )
@@ -168,6 +169,12 @@ def clip(text: str, limit: int) -> str:
         return text
     tail = limit // 4
     return f"{text[: limit - tail - 3]}...{text[len(text) - tail :]}"
+
+
+def _file_name(error: dict[str, Any]) -> str:
+    """The file an error happened in, unless it is the one file that a candidate of a tests task is."""
+    file = str(error.get("file") or FILENAME).rpartition("/")[2]
+    return "" if file == FILENAME else f"{clip(file, 60)} "
 
 
 def _last_line(text: str) -> str:

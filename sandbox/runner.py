@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self, TypeVar
 
-from sandbox.cases import CallTest, StdioTest
+from sandbox.cases import CallTest, EvaluatorResult, StdioTest
+from sandbox.evaluation import EVALUATOR_LIMITS, evaluator_job, judge_evaluation
 from sandbox.grading import judge_call, judge_stdio
 from sandbox.inside.supervisor import SCRATCH
 from sandbox.jail.bubblewrap import Isolation
@@ -71,6 +72,25 @@ class Sandbox:
         """Run ``source`` as a program once per test and compare what it prints; one verdict a test."""
         inputs = [{"stdin": test.stdin.encode("utf-8", "surrogateescape")} for test in tests]
         return await self._grade(source, {"kind": "stdio"}, inputs, tests, judge_stdio, limits or self.limits)
+
+    async def run_evaluator(
+        self,
+        source: str,
+        files: Mapping[str, str | bytes],
+        suffix: str = ".py",
+        limits: Limits | None = None,
+        *,
+        packages: bool = True,
+    ) -> EvaluatorResult:
+        """Let a task's own ``evaluator.py``, given in ``files`` with whatever it reads, judge ``source``.
+
+        In the jail its folder is read-only; ``packages`` mounts this environment's installed packages for it, read-only
+        too. Without ``limits`` it gets :data:`sandbox.evaluation.EVALUATOR_LIMITS`, since evaluators are slower and
+        larger than tests. What it prints does not matter. Raises :class:`ValueError` for an unusable file or suffix.
+        """
+        limits = limits or EVALUATOR_LIMITS
+        job = evaluator_job(source, files, suffix, limits, packages=packages)
+        return judge_evaluation((await self._results(job))[0], limits)
 
     async def close(self) -> None:
         """End every jail and wait until each is gone. The sandbox cannot be used afterwards."""

@@ -9,8 +9,11 @@ from __future__ import annotations
 import _json
 import os
 import sys
-from types import ModuleType, TracebackType
-from typing import Any
+
+TYPE_CHECKING = False  # importing it from typing would cost every jail 15 ms
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
+    from typing import Any
 
 FILENAME = "candidate.py"
 MESSAGE_CHARS = 500
@@ -44,8 +47,7 @@ def write_answer(answer_fd: int, answer: str) -> None:
 
 def call(source: str, entry_point: str, args: list[Any]) -> str:
     """Import the candidate and call its entry point."""
-    module = ModuleType("candidate")
-    load(source, module)
+    module = load(source, "candidate")
     function = module.__dict__.get(entry_point)
     if not callable(function):
         raise LookupError(f"the program defines no function {entry_point!r}")
@@ -56,7 +58,7 @@ def run_program(source: str) -> str:
     """Run the candidate as ``__main__``, to the end of its threads and exit handlers."""
     sys.argv = [FILENAME]
     try:
-        load(source, ModuleType("__main__"))
+        load(source, "__main__")
     except SystemExit as request:
         if request.code not in (None, 0):
             raise
@@ -68,10 +70,11 @@ def run_program(source: str) -> str:
     return encode({"exit": None})
 
 
-def load(source: str, module: ModuleType) -> None:
-    """Compile and execute the candidate as ``module``."""
-    sys.modules[module.__name__] = module
+def load(source: str, name: str) -> ModuleType:
+    """Compile and execute the candidate as the module ``name``."""
+    module = sys.modules[name] = type(sys)(name)
     exec(compile(source, FILENAME, "exec", dont_inherit=True), module.__dict__)
+    return module
 
 
 def encode(value: Any) -> str:
@@ -86,18 +89,21 @@ def refuse(value: Any) -> Any:
     raise TypeError(f"the answer holds a {type(value).__name__}, which has no JSON form")
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """Name, last line of the message and line number in the candidate, without trusting the exception."""
+def describe(error: BaseException, folders: tuple[str, ...] = (FILENAME,)) -> dict[str, Any]:
+    """Name, message and place in a file below ``folders``, without trusting the exception."""
     if isinstance(error, SystemExit):
         message = f"the program exited with status {show(error.code)}"
     elif isinstance(error, SyntaxError):
         message = show(error.msg)
     else:
         message = show(error)
-    line = error.lineno if isinstance(error, SyntaxError) else line_of(error.__traceback__)
+    file, line = place(error.__traceback__, folders)
+    if isinstance(error, SyntaxError):
+        file, line = error.filename, error.lineno
     return {
         "type": type(error).__name__,
         "message": message[-MESSAGE_CHARS:],
+        "file": file if isinstance(file, str) else None,
         "line": line if isinstance(line, int) else None,
         "memory": isinstance(error, MemoryError),
     }
@@ -111,11 +117,11 @@ def show(value: object) -> str:
         return f"(its message cannot be shown: {type(error).__name__})"
 
 
-def line_of(traceback: TracebackType | None) -> int | None:
-    """The innermost line of the candidate in a traceback."""
-    line = None
+def place(traceback: TracebackType | None, folders: tuple[str, ...]) -> tuple[str | None, int | None]:
+    """File and line of the innermost frame below ``folders``."""
+    file = line = None
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == FILENAME:
-            line = traceback.tb_lineno
+        if traceback.tb_frame.f_code.co_filename.startswith(folders):
+            file, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
         traceback = traceback.tb_next
-    return line
+    return file, line

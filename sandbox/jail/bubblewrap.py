@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -91,7 +91,7 @@ def _system_mounts() -> tuple[str, ...]:
             argv += ["--ro-bind", str(folder), str(folder)]
     for path in LINKER_FILES:
         argv += ["--ro-bind-try", path, path]
-    argv += ["--perms", "0755", "--dir", "/dev"]
+    argv += folders(["/dev"])
     for name in DEVICES:
         argv += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     for name, target in DEVICE_LINKS.items():
@@ -106,10 +106,15 @@ def system_mounts() -> list[str]:
 
 def package_mounts() -> list[str]:
     """The running environment's installed packages, read-only under :data:`PACKAGES`."""
-    argv = []
+    argv = folders([PACKAGES])
     for number, folder in enumerate(package_folders()):
         argv += ["--ro-bind", folder, f"{PACKAGES}/{number}"]
     return argv
+
+
+def folders(paths: Iterable[str]) -> list[str]:
+    """Make folders that everybody may enter; those that bwrap makes by itself belong to root alone."""
+    return [part for path in paths for part in ("--perms", "0755", "--dir", path)]
 
 
 def package_folders() -> list[str]:

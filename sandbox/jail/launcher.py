@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from pathlib import PurePosixPath
 from typing import Any
 
 from sandbox.inside import supervisor
@@ -34,12 +35,16 @@ GRACE_S = 15.0
 FAILURE_CHARS = 1000
 PYTHON_FLAGS = ("-s", "-S", "-P", "-B", "-X", "utf8", "-X", "frozen_modules=on")
 
-# The job file holds a marshalled (supervisor code, harness code, job). Marshal is safe here: it goes in, never out.
-BOOT = (
-    "import sys,marshal;f=open(int(sys.argv[1]),'rb');s,h,j=marshal.load(f);f.close();m=type(sys);"
-    "a=m('supervisor');exec(s,a.__dict__);b=m('harness');exec(h,b.__dict__);"
-    "a.main(j,b.run_test,int(sys.argv[2]),int(sys.argv[3]))"
-)
+# The job file holds a marshalled ([(module name, code), ...], job). Marshal is safe here: it goes in, never out.
+BOOT = """
+import marshal, sys
+with open(int(sys.argv[1]), "rb") as file:
+    modules, job = marshal.load(file)
+for name, code in modules:
+    module = sys.modules[name] = type(sys)(name)
+    exec(code, module.__dict__)
+sys.modules["sandbox.inside.supervisor"].main(job, module.run_test, int(sys.argv[2]), int(sys.argv[3]))
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,6 +132,8 @@ class Jail:
         passed = [seccomp_fd, job_fd, alive, report]
         if self._job.packages:
             argv += bubblewrap.package_mounts()
+        parents = {str(folder) for path in self._job.files for folder in PurePosixPath(path).parents}
+        argv += bubblewrap.folders(sorted(parents - {"/"}))
         for path, data in self._job.files.items():
             passed.append(_memory_file(data, held))
             argv += ["--perms", "0444", "--ro-bind-data", str(passed[-1]), path]
@@ -159,7 +166,8 @@ class Jail:
             "output_bytes": limits.output_kb << 10,
             "rlimits": rlimits(limits),
         }
-        return marshal.dumps((inside_code("supervisor"), inside_code(self._job.harness), job))
+        modules = dict.fromkeys(("supervisor", "harness", self._job.harness))
+        return marshal.dumps(([(f"sandbox.inside.{name}", inside_code(name)) for name in modules], job))
 
     def _reports(self, pipe: int, errors: int) -> Iterator[Report]:
         reader = _Reader(pipe)
