@@ -1,0 +1,1 @@
+"""Storage in Postgres: tables, the engine, and one module of queries per purpose."""

@@ -1,0 +1,179 @@
+"""A search in this process, without service or database: results live in memory and end with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pydantic import SecretStr
+
+from evolve.driver import EvaluationFailed, MemoryStore, run_search
+from evolve.evaluator import make_evaluator
+from evolve.models import ModelError, OpenAIModel
+from evolve.program import IterationRecord, Usage
+from evolve.search import Search
+from evolve.task import OpenEvolveTask, TestsTask
+from sandbox.errors import SandboxError
+from sandbox.runner import Sandbox
+from service.curves import RunHistory, arm_curve
+from service.outcome import Outcome, Watch
+from service.schemas import Curve, RunState, Status
+from service.spec import Arm, SearchSpec
+
+RUNS_AT_ONCE = 16
+
+
+class _Store(MemoryStore):
+    """Tells about the seed program, which no iteration record mentions."""
+
+    def __init__(self, run: _Run) -> None:
+        super().__init__()
+        self._run = run
+
+    async def save_seed(self, program: object) -> None:
+        await super().save_seed(program)  # type: ignore[arg-type]
+        self._run.begun()
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run and what it went through."""
+
+    id: str
+    arm: Arm
+    task: TestsTask | OpenEvolveTask
+    seed: int
+    search: Search
+    watch: Watch
+    status: Status = Status.QUEUED
+    error: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    history: RunHistory = field(default_factory=RunHistory)
+    started: datetime | None = None
+    finished: datetime | None = None
+
+    def begun(self) -> None:
+        best = self.search.best
+        self._append(best.evaluation.scalar if best else 0.0, 0, 0)
+
+    async def iterated(self, record: IterationRecord) -> None:
+        usage = record.reply.usage if record.reply else Usage()
+        self.usage += usage
+        self._append(record.best_scalar, record.evaluations, usage.prompt_tokens + usage.completion_tokens)
+
+    def _append(self, best: float, evaluations: int, tokens: int) -> None:
+        self.history.best.append(best)
+        self.history.evaluations.append(evaluations)
+        self.history.tokens.append(tokens)
+        self.history.solved_at = self.search.first_solved
+        self.watch(self.state())
+
+    def change(self, status: Status, error: str | None = None) -> None:
+        self.status, self.error = status, error
+        if status is Status.RUNNING:
+            self.started = datetime.now(UTC)
+        if status.over:
+            self.finished = datetime.now(UTC)
+            self.history.over = True
+        self.watch(self.state())
+
+    def state(self) -> RunState:
+        history, usage = self.history, self.usage
+        return RunState(
+            id=self.id,
+            arm=self.arm.name,
+            task=self.task.name,
+            seed=self.seed,
+            status=self.status,
+            iteration=max(0, len(history.best) - 1),
+            best=history.best[-1] if history.best else None,
+            solved_at=history.solved_at,
+            evaluations=sum(history.evaluations),
+            calls=usage.calls,
+            lost_calls=usage.lost_calls,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            tokens=usage.prompt_tokens + usage.completion_tokens,
+            error=self.error,
+            started_at=self.started,
+            finished_at=self.finished,
+        )
+
+
+class LocalSearcher:
+    """Searches here. sandbox_concurrency: jails alive at once. model_timeout_s: for one whole answer."""
+
+    def __init__(self, *, sandbox_concurrency: int | None = None, model_timeout_s: float = 300.0) -> None:
+        self._concurrency = sandbox_concurrency or os.cpu_count() or 2
+        self._timeout_s = model_timeout_s
+
+    async def __call__(self, spec: SearchSpec, watch: Watch, stop: asyncio.Event) -> Outcome:
+        """See :class:`service.outcome.Searcher`. Raises :class:`sandbox.errors.SandboxUnavailable`, ``ValueError``."""
+        runs = _make_runs(spec, watch)
+        models = {arm.name: self._client(arm) for arm in spec.arms}
+        gate = asyncio.Semaphore(RUNS_AT_ONCE)
+        try:
+            async with Sandbox(self._concurrency) as sandbox, asyncio.TaskGroup() as group:
+                for run in runs:
+                    group.create_task(_carry_out(run, models[run.arm.name], sandbox, spec.iterations, gate, stop))
+        except* SandboxError as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            for model in models.values():
+                await model.aclose()
+        return _outcome(spec, runs, stopped=stop.is_set())
+
+    def _client(self, arm: Arm) -> OpenAIModel:
+        key = None
+        if arm.api_key_env is not None:
+            key = SecretStr(os.environ.get(arm.api_key_env, ""))
+            if not key.get_secret_value():
+                raise ValueError(f"the environment variable {arm.api_key_env} is not set: export it, then search again")
+        return OpenAIModel(arm.endpoint, arm.model, key, timeout_s=self._timeout_s)
+
+
+def _make_runs(spec: SearchSpec, watch: Watch) -> list[_Run]:
+    runs: list[_Run] = []
+    for arm in spec.arms:
+        for task in spec.tasks:
+            for seed in spec.seeds:
+                search = Search(task, arm.config(spec.search, task), seed=seed, manifest=arm.manifest)
+                runs.append(_Run(str(len(runs) + 1), arm, task, seed, search, watch))
+    return runs
+
+
+async def _carry_out(
+    run: _Run, model: OpenAIModel, sandbox: Sandbox, iterations: int, gate: asyncio.Semaphore, stop: asyncio.Event
+) -> None:
+    async with gate:
+        if stop.is_set():
+            return run.change(Status.CANCELLED)
+        run.change(Status.RUNNING)
+        try:
+            summary = await run_search(
+                run.search,
+                model=model,
+                evaluator=make_evaluator(run.task, sandbox),
+                store=_Store(run),
+                iterations=iterations,
+                on_iteration=run.iterated,
+                stop=stop,
+            )
+        except (ModelError, EvaluationFailed) as error:
+            return run.change(Status.FAILED, str(error))
+        return run.change(Status.CANCELLED if summary.ended == "stopped" else Status.DONE)
+
+
+def _outcome(spec: SearchSpec, runs: list[_Run], *, stopped: bool) -> Outcome:
+    reached = max((len(run.history.best) - 1 for run in runs), default=0)
+    horizon = max(reached, 0) if stopped else spec.iterations
+    arms = [arm_curve(arm.name, [run.history for run in runs if run.arm is arm], horizon) for arm in spec.arms]
+    failed = any(run.status is Status.FAILED for run in runs)
+    status = Status.CANCELLED if stopped else Status.FAILED if failed else Status.DONE
+    return Outcome(
+        curve=Curve(search="local", status=status, iterations=spec.iterations, arms=arms),
+        runs=[run.state() for run in runs],
+        best={run.id: run.search.best.source for run in runs if run.search.best},
+    )

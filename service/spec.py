@@ -1,0 +1,169 @@
+"""The body of ``POST /search``: everything a search needs, checked as a whole before anything is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Self
+
+import httpx
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from evolve.config import SearchConfig
+from evolve.manifest import Manifest
+from evolve.prompts import PromptError
+from evolve.request import RequestBuilder
+from evolve.strict import StrictModel, explain
+from evolve.task import OpenEvolveTask, Task, TestsTask
+from evolve.tests_task import check_json
+
+MAX_RUNS = 10_000
+_OWN_FIELDS = ("samples", "answers", "temperature")
+
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+EXAMPLE: dict[str, Any] = {
+    "name": "reverse a list",
+    "tasks": [
+        {
+            "format": "tests",
+            "name": "reverse",
+            "statement": "Write f(xs): the list in reverse order.",
+            "entry_point": "f",
+            "tests": [{"args": [[1, 2, 3]], "expected": [3, 2, 1]}, {"args": [[]], "expected": []}],
+        }
+    ],
+    "arms": [{"name": "baseline", "endpoint": "http://127.0.0.1:8101/v1", "model": "my-model", "samples": 3}],
+    "seeds": [0],
+    "iterations": 50,
+    "search": {"lag": 2},
+}
+
+
+class Arm(StrictModel):
+    """One model or configuration being compared.
+
+    endpoint: an OpenAI-compatible ``/v1`` URL. model: the name the server knows it by.
+    manifest: the checkpoint's ``vpo.json``, for models that bring their own prompt and chain format.
+    api_key_env: name of an environment variable of the worker that holds the key; the key itself is never stored.
+    samples, answers, temperature: override the search's (n completions per request, m answers in each).
+    search: any other field of the search configuration that this arm overrides.
+    """
+
+    name: Name
+    endpoint: Annotated[str, Field(max_length=2000)]
+    model: Name
+    manifest: Manifest | None = None
+    api_key_env: str | None = None
+    samples: Annotated[int, Field(ge=1, le=128)] | None = None
+    answers: Annotated[int, Field(ge=1, le=64)] | None = None
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
+    search: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("endpoint")
+    @classmethod
+    def _usable_url(cls, value: str) -> str:
+        try:
+            url = httpx.URL(value)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"unusable URL ({error}): write it like http://127.0.0.1:8000/v1") from None
+        if url.userinfo:
+            raise ValueError("the URL must not contain a user name or password: use api_key_env")
+        if url.scheme not in ("http", "https") or not url.host:
+            raise ValueError("must be a URL like http://127.0.0.1:8000/v1")
+        return value.rstrip("/")
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _key_variable(cls, value: str | None) -> str | None:
+        # Only variables that are meant to be model keys: a request must not be able to send away any other secret.
+        if value is not None and not (value.isascii() and value.isidentifier() and value.endswith("_API_KEY")):
+            raise ValueError(
+                "must be the name of an environment variable of the worker that ends in _API_KEY, "
+                "like OPENAI_API_KEY, not the key itself"
+            )
+        return value
+
+    @field_validator("search")
+    @classmethod
+    def _no_double_override(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for key in _OWN_FIELDS:
+            if key in value:
+                raise ValueError(f"{key} is a field of the arm itself: move it there")
+        return value
+
+    def config(self, base: SearchConfig, task: TestsTask | OpenEvolveTask) -> SearchConfig:
+        """How this arm searches on a task: the task's own settings, then the search's, then the arm's.
+
+        Raises pydantic's ``ValidationError``.
+        """
+        of_task = task.search_settings() if isinstance(task, OpenEvolveTask) else {}
+        own = {key: getattr(self, key) for key in _OWN_FIELDS if getattr(self, key) is not None}
+        return SearchConfig.model_validate({**of_task, **base.model_dump(exclude_unset=True), **self.search, **own})
+
+    def evaluations_per_iteration(self, config: SearchConfig) -> int:
+        """n * m: the most programs that one iteration of this arm can have judged."""
+        return config.samples * (self.manifest.chain.m if self.manifest else config.answers)
+
+
+class SearchSpec(StrictModel):
+    """A job: tasks x arms x seeds, each a run of ``iterations`` iterations.
+
+    Arms that are compared must get the same number of evaluations per iteration (samples x answers).
+    """
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    name: Name
+    tasks: Annotated[tuple[Task, ...], Field(min_length=1, max_length=1000)]
+    arms: Annotated[tuple[Arm, ...], Field(min_length=1, max_length=32)]
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=1000)] = (0,)
+    iterations: Annotated[int, Field(ge=1, le=100_000)] = 50
+    search: SearchConfig = SearchConfig()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _all_different("tasks", [task.name for task in self.tasks], "rename one")
+        _all_different("arms", [arm.name for arm in self.arms], "rename one")
+        _all_different("seeds", self.seeds, "remove one")
+        runs = len(self.tasks) * len(self.arms) * len(self.seeds)
+        if runs > MAX_RUNS:
+            raise ValueError(f"tasks x arms x seeds makes {runs} runs, more than {MAX_RUNS}: split the search")
+        for problem in self._arm_problems():
+            raise ValueError(problem)
+        check_json([arm.model_dump(mode="json") for arm in self.arms])
+        return self
+
+    def _arm_problems(self) -> Iterator[str]:
+        counts: dict[str, int] = {}
+        for i, arm in enumerate(self.arms):
+            try:
+                counts[arm.name] = self._try_arm(arm)
+            except ValidationError as error:
+                yield f"arms[{i}].search: {explain(error)}"
+            except PromptError as error:
+                yield f"arms[{i}].manifest.prompt.template: {error}"
+            except ValueError as error:
+                yield f"arms[{i}]: {error}"
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+            yield (
+                f"arms: compared arms need the same number of evaluations per iteration, not {listed}: "
+                "set samples (completions per request) so that samples x answers is equal"
+            )
+
+    def _try_arm(self, arm: Arm) -> int:
+        """The arm's evaluations per iteration, if every task has a configuration and a first prompt for it."""
+        for task in self.tasks:
+            config = arm.config(self.search, task)
+            builder = RequestBuilder(task, config, seed=0, manifest=arm.manifest)
+            builder.build(1, 0, parent=None, inspirations=(), strategy="none")
+        return arm.evaluations_per_iteration(config)
+
+
+def _all_different(field: str, values: Sequence[object], fix: str) -> None:
+    seen: dict[object, int] = {}
+    for i, value in enumerate(values):
+        if value in seen:
+            raise ValueError(f"{field}[{i}] repeats {field}[{seen[value]}], {value!r}: {fix}")
+        seen[value] = i
