@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from service.outcome import Outcome, Watch
-from service.schemas import Curve, IterationEvent, ProgramPage, Readiness, RunEvent, RunState, SearchDetail, Status
+from service.schemas import Curve, IterationEvent, ProgramPage, Readiness, RunEvent, RunState, SearchDetail, RunStatus
 from service.spec import SearchSpec
 
 _RECONNECT_S = 1.0
@@ -94,7 +94,7 @@ class ServiceClient:
                 async for event in self._stream(search_id, last):
                     last, failures = event.id, 0
                     yield event
-                    if event.type == "search" and Status(event.data["status"]).over:
+                    if event.type == "search" and RunStatus(event.data["status"]).over:
                         return
                 if (await self.show(search_id)).status.over:  # 204: over, and everything seen
                     return

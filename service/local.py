@@ -19,7 +19,7 @@ from sandbox.errors import SandboxError
 from sandbox.runner import Sandbox
 from service.curves import RunHistory, arm_curve
 from service.outcome import Outcome, Watch
-from service.schemas import Curve, RunState, Status
+from service.schemas import Curve, RunState, RunStatus
 from service.spec import Arm, SearchSpec
 
 RUNS_AT_ONCE = 16
@@ -47,7 +47,7 @@ class _Run:
     seed: int
     search: Search
     watch: Watch
-    status: Status = Status.QUEUED
+    status: RunStatus = RunStatus.QUEUED
     error: str | None = None
     usage: Usage = field(default_factory=Usage)
     history: RunHistory = field(default_factory=RunHistory)
@@ -70,9 +70,9 @@ class _Run:
         self.history.solved_at = self.search.first_solved
         self.watch(self.state())
 
-    def change(self, status: Status, error: str | None = None) -> None:
+    def change(self, status: RunStatus, error: str | None = None) -> None:
         self.status, self.error = status, error
-        if status is Status.RUNNING:
+        if status is RunStatus.RUNNING:
             self.started = datetime.now(UTC)
         if status.over:
             self.finished = datetime.now(UTC)
@@ -149,8 +149,8 @@ async def _carry_out(
 ) -> None:
     async with gate:
         if stop.is_set():
-            return run.change(Status.CANCELLED)
-        run.change(Status.RUNNING)
+            return run.change(RunStatus.CANCELLED)
+        run.change(RunStatus.RUNNING)
         try:
             summary = await run_search(
                 run.search,
@@ -162,16 +162,16 @@ async def _carry_out(
                 stop=stop,
             )
         except (ModelError, EvaluationFailed) as error:
-            return run.change(Status.FAILED, str(error))
-        return run.change(Status.CANCELLED if summary.ended == "stopped" else Status.DONE)
+            return run.change(RunStatus.FAILED, str(error))
+        return run.change(RunStatus.CANCELLED if summary.ended == "stopped" else RunStatus.DONE)
 
 
 def _outcome(spec: SearchSpec, runs: list[_Run], *, stopped: bool) -> Outcome:
     reached = max((len(run.history.best) - 1 for run in runs), default=0)
     horizon = max(reached, 0) if stopped else spec.iterations
     arms = [arm_curve(arm.name, [run.history for run in runs if run.arm is arm], horizon) for arm in spec.arms]
-    failed = any(run.status is Status.FAILED for run in runs)
-    status = Status.CANCELLED if stopped else Status.FAILED if failed else Status.DONE
+    failed = any(run.status is RunStatus.FAILED for run in runs)
+    status = RunStatus.CANCELLED if stopped else RunStatus.FAILED if failed else RunStatus.DONE
     return Outcome(
         curve=Curve(search="local", status=status, iterations=spec.iterations, arms=arms),
         runs=[run.state() for run in runs],

@@ -99,7 +99,9 @@ class ServerPlan:
         return kept | _ENVIRONMENT | (_CPU_ENVIRONMENT if self.device == "cpu" else {})
 
 
-def plan_server(checkpoint: Path, *, name: str | None = None, device: Literal["cpu", "cuda"] | None = None) -> ServerPlan:
+def plan_server(
+    checkpoint: Path, *, name: str | None = None, device: Literal["cpu", "cuda"] | None = None
+) -> ServerPlan:
     """Sizes for ``checkpoint``, a Hugging Face folder with or without ``vpo.json``.
 
     Raises :class:`ModelServerError`, :class:`evolve.manifest.ManifestError`.

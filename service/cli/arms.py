@@ -1,0 +1,173 @@
+"""``--model`` on the command line: URLs of running servers and checkpoint folders, as arms of a search."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from evolve.manifest import MANIFEST_NAME, Manifest, read_manifest
+from service.model_server import ModelServer
+from service.spec import Arm
+
+_LABEL = re.compile(r"([\w.-]+)=(.+)", re.DOTALL)
+
+
+class ModelChoiceError(ValueError):
+    """A ``--model`` cannot be used; the message says why and how to write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """One ``--model``: ``[LABEL=]URL[#NAME]`` or ``[LABEL=]FOLDER``. Exactly one of url and folder is set."""
+
+    label: str | None
+    url: str | None = None
+    model: str | None = None
+    folder: Path | None = None
+
+
+def parse_choice(text: str) -> ModelChoice:
+    """Read one ``--model``. Raises :class:`ModelChoiceError`."""
+    label, rest = None, text
+    if (match := _LABEL.fullmatch(text)) and not Path(text).exists():
+        label, rest = match.groups()
+    if rest.startswith(("http://", "https://")):
+        url, _, model = rest.partition("#")
+        return ModelChoice(label, url=url.rstrip("/"), model=model or None)
+    folder = Path(rest).expanduser()
+    if not folder.is_dir():
+        raise ModelChoiceError(
+            f"--model {text}: {folder} is neither a checkpoint folder nor a URL: "
+            "write a folder, or http://HOST:PORT/v1#MODEL"
+        )
+    return ModelChoice(label, folder=folder)
+
+
+@asynccontextmanager
+async def open_arms(
+    choices: Sequence[ModelChoice],
+    *,
+    samples: int | None,
+    answers: int,
+    api_key_env: str | None,
+    tell: Callable[[str], None],
+) -> AsyncIterator[tuple[Arm, ...]]:
+    """The arms for ``choices``; checkpoint folders are served for as long as the context lasts, all started at once.
+
+    samples: completions per request of every arm; ``None`` gives each arm as many as make all arms judge equally many
+    programs per iteration. answers: asked for in one completion of a model without a manifest.
+
+    Raises :class:`ModelChoiceError`, :class:`service.model_server.ModelServerError`.
+    """
+    servers = [ModelServer(choice.folder) if choice.folder else None for choice in choices]
+    started = [server for server in servers if server]
+    try:
+        if started:
+            tell(f"starting vLLM for {', '.join(server.name for server in started)} (about half a minute)")
+        await _all([server.start() for server in started])
+        key = os.environ.get(api_key_env, "") if api_key_env else ""
+        found = await _all([_resolve(*pair, key) for pair in zip(choices, servers, strict=True)])
+        yield _make_arms(choices, found, samples=samples, answers=answers, api_key_env=api_key_env)
+    finally:
+        await asyncio.gather(*(server.stop() for server in started))
+
+
+async def _all(coroutines: Sequence[Any]) -> list[Any]:
+    """All results; the first failure ends the others and is raised as it is."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    url: str
+    model: str
+    manifest: Manifest | None
+
+
+async def _resolve(choice: ModelChoice, server: ModelServer | None, key: str) -> _Endpoint:
+    if server is not None:
+        return _Endpoint(server.url, server.name, server.manifest)
+    assert choice.url is not None  # a choice is a folder or a URL
+    listed = await _list_models(choice.url, key)
+    names = [str(model.get("id")) for model in listed]
+    name = choice.model or (names[0] if len(names) == 1 else None)
+    if name is None:
+        shown = ", ".join(names) or "none that it tells"
+        raise ModelChoiceError(f"{choice.url} serves several models ({shown}): choose one, {choice.url}#MODEL")
+    if names and name not in names:
+        raise ModelChoiceError(
+            f"{choice.url} serves {', '.join(names)}, but no {name!r}: write {choice.url}#{names[0]}"
+        )
+    root = next((model.get("root") for model in listed if model.get("id") == name), None)
+    return _Endpoint(choice.url, name, _local_manifest(root))
+
+
+async def _list_models(url: str, key: str) -> list[dict[str, Any]]:
+    """What the server lists; nothing where it has no list. Raises :class:`ModelChoiceError` where nothing answers."""
+    try:
+        async with httpx.AsyncClient(timeout=20.0, trust_env="127.0.0.1" not in url) as client:
+            response = await client.get(f"{url}/models", headers={"Authorization": f"Bearer {key}"} if key else {})
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise ModelChoiceError(
+            f"nothing answers at {url} ({type(error).__name__}): is the server running, does the URL end in /v1?"
+        ) from None
+    try:
+        models = response.json()["data"]
+        return [model for model in models if isinstance(model, dict)]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _local_manifest(root: object) -> Manifest | None:
+    """The manifest beside the weights, where the server runs on this machine (vLLM tells the folder it serves)."""
+    if isinstance(root, str) and os.path.isabs(root) and (Path(root) / MANIFEST_NAME).is_file():
+        return read_manifest(Path(root))
+    return None
+
+
+def _make_arms(
+    choices: Sequence[ModelChoice],
+    found: Sequence[_Endpoint],
+    *,
+    samples: int | None,
+    answers: int,
+    api_key_env: str | None,
+) -> tuple[Arm, ...]:
+    per_sample = [endpoint.manifest.chain.m if endpoint.manifest else answers for endpoint in found]
+    equal = math.lcm(*per_sample)
+    arms: list[Arm] = []
+    for choice, endpoint, m in zip(choices, found, per_sample, strict=True):
+        arms.append(
+            Arm(
+                name=_unused(choice.label or endpoint.model, [arm.name for arm in arms]),
+                endpoint=endpoint.url,
+                model=endpoint.model,
+                manifest=endpoint.manifest,
+                api_key_env=api_key_env,
+                samples=samples if samples is not None else equal // m,
+                answers=None if endpoint.manifest else answers,
+            )
+        )
+    return tuple(arms)
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    return next(
+        candidate for i in range(1, len(taken) + 2) if (candidate := name if i == 1 else f"{name}-{i}") not in taken
+    )

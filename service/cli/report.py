@@ -1,0 +1,87 @@
+"""Curves as a table, a CSV file and a PNG; used by ``vpo search`` and ``vpo demo``."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from service.outcome import Outcome
+from service.schemas import ArmCurve, Curve
+
+CSV_FIELDS = ("arm", "t", "runs", "solved", "pass_at_t", "best_at_t", "evaluations", "tokens")
+
+
+def summary_table(curve: Curve) -> Table:
+    """Per arm: problems solved, and best@t at a few t up to the last."""
+    horizon = max((arm.t[-1] for arm in curve.arms), default=0)
+    points = checkpoints(horizon)
+    table = Table(title=f"after {horizon} iterations", title_justify="left")
+    for heading in ("arm", "solved", *(f"best@{t}" for t in points), "evaluations", "tokens"):
+        table.add_column(heading, justify="left" if heading == "arm" else "right")
+    for arm in curve.arms:
+        best = [f"{arm.best_at_t[min(t, arm.t[-1])]:.3f}" for t in points]
+        table.add_row(
+            arm.arm, f"{arm.solved[-1]} of {arm.runs}", *best, f"{arm.evaluations[-1]:,}", f"{arm.tokens[-1]:,}"
+        )
+    return table
+
+
+def checkpoints(horizon: int) -> list[int]:
+    """A few iterations worth showing: powers of about two and a half, and the last."""
+    marks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000) if t < horizon * 0.8]
+    return [*marks[-4:], horizon]
+
+
+def write_csv(curve: Curve, path: Path) -> None:
+    """One row per arm and iteration, columns :data:`CSV_FIELDS`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(CSV_FIELDS)
+        for arm in curve.arms:
+            columns = (arm.t, arm.solved, arm.pass_at_t, arm.best_at_t, arm.evaluations, arm.tokens)
+            for t, solved, passed, best, evaluations, tokens in zip(*columns, strict=True):
+                writer.writerow((arm.arm, t, arm.runs, solved, f"{passed:.6g}", f"{best:.6g}", evaluations, tokens))
+
+
+def write_png(curve: Curve, path: Path, *, title: str) -> None:
+    """Two panels over the iterations: runs solved as steps (pass@t), and the mean best scalar (best@t)."""
+    from matplotlib.figure import Figure  # heavy, and not needed for a search without --out
+
+    figure = Figure(figsize=(10, 4), layout="constrained", dpi=120)
+    figure.suptitle(title)
+    passed, best = figure.subplots(1, 2)
+    for arm in curve.arms:
+        passed.step(arm.t, arm.solved, where="post", label=_legend(arm), linewidth=2)
+        best.plot(arm.t, arm.best_at_t, label=arm.arm, linewidth=2)
+    passed.set(xlabel="iteration t", ylabel="runs solved", title="pass@t")
+    passed.set_ylim(bottom=0, top=max([1, *(arm.runs for arm in curve.arms)]))
+    passed.yaxis.get_major_locator().set_params(integer=True)
+    best.set(xlabel="iteration t", ylabel="mean best task scalar", title="best@t", ylim=(0, 1.02))
+    for axes in (passed, best):
+        axes.grid(alpha=0.3)
+        axes.legend(loc="lower right")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+
+
+def write_best(outcome: Outcome, folder: Path, suffixes: Sequence[str] = (".py",)) -> None:
+    """Each run's best program as ``folder/ARM/TASK-sSEED.py``. suffixes: per run, or one for all."""
+    for i, run in enumerate(outcome.runs):
+        if (source := outcome.best.get(run.id)) is not None:
+            suffix = suffixes[i % len(suffixes)]
+            path = folder / _safe(run.arm) / f"{_safe(run.task)}-s{run.seed}{suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source, encoding="utf-8")
+
+
+def _legend(arm: ArmCurve) -> str:
+    return f"{arm.arm}: {arm.solved[-1] if arm.solved else 0} of {arm.runs}"
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name).strip(".") or "_"

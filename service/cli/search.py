@@ -1,0 +1,232 @@
+"""``vpo search``: search for a program that solves a task, here or on a running service."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from pydantic import ValidationError
+from rich.console import Console
+from rich.syntax import Syntax
+
+from evolve.config import SearchConfig
+from evolve.manifest import ManifestError
+from evolve.openevolve import explain_ignored
+from evolve.strict import explain
+from evolve.suite import Suite, TaskError, load_suite
+from evolve.task import OpenEvolveTask
+from sandbox.errors import SandboxError
+from service.cli.arms import ModelChoiceError, open_arms, parse_choice
+from service.cli.progress import Progress, stop_on_signals
+from service.cli.report import summary_table, write_best, write_csv, write_png
+from service.client import RemoteSearcher, ServiceClient, ServiceError
+from service.local import LocalSearcher
+from service.model_server import ModelServerError
+from service.outcome import Outcome, Searcher
+from service.schemas import SearchDetail, RunStatus
+from service.spec import SearchSpec
+
+USAGE, FAILED, INTERRUPTED = 2, 1, 130
+EXPECTED_ERRORS = (
+    TaskError,
+    ModelChoiceError,
+    ModelServerError,
+    ManifestError,
+    ServiceError,
+    SandboxError,
+    ValueError,
+    OSError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the command line asks for, before any model is started."""
+
+    suite: Suite
+    models: tuple[str, ...]
+    iterations: int
+    seeds: tuple[int, ...]
+    samples: int | None
+    answers: int
+    api_key_env: str | None
+    config: SearchConfig
+    name: str | None
+
+    def spec(self, arms: Sequence[Any]) -> SearchSpec:
+        """The search. Raises ``ValueError`` with the field and the fix."""
+        try:
+            return SearchSpec(
+                name=self.name or self.suite.name,
+                tasks=self.suite.tasks,
+                arms=tuple(arms),
+                seeds=self.seeds,
+                iterations=self.iterations,
+                search=self.config,
+            )
+        except ValidationError as error:
+            raise ValueError(explain(error)) from None
+
+
+def search(
+    task: Annotated[Path, typer.Argument(help="Task or suite: a folder, YAML, JSON, JSON lines, HumanEval's file.")],
+    model: Annotated[
+        list[str],
+        typer.Option(
+            "--model",
+            "-m",
+            help="URL#NAME of an OpenAI-compatible server, or a checkpoint folder, which is then served; "
+            "LABEL=... names it. Repeat it to compare models.",
+        ),
+    ],
+    iterations: Annotated[int, typer.Option("--iterations", "-i", min=1, help="Iterations of each run.")] = 50,
+    seed: Annotated[
+        list[int] | None, typer.Option(help="Seed; repeat it for more runs of each task. [default: 0]")
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Completions per request. [default: as few as give all models equal evaluations]"),
+    ] = None,
+    answers: Annotated[int, typer.Option(min=1, help="Answers per completion, for models without vpo.json.")] = 1,
+    lag: Annotated[
+        int | None, typer.Option(min=1, help="Iterations of one run in flight at once. [default: 1]")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="Sampling temperature. [default: 1]")] = None,
+    edit: Annotated[
+        str | None, typer.Option(help="whole (programs) or diff (SEARCH/REPLACE). [default: whole]")
+    ] = None,
+    strategy: Annotated[str | None, typer.Option(help="evolve, or sample (no parents). [default: evolve]")] = None,
+    config: Annotated[Path | None, typer.Option(help="YAML file with any fields of the search configuration.")] = None,
+    service: Annotated[str | None, typer.Option(help="URL of a running `vpo serve` to search on.")] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable with the models' API key; its name ends in _API_KEY.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the search. [default: the suite's]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for curve.csv, curve.png and each run's best program.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object at the end, and nothing else.")
+    ] = False,
+) -> None:
+    """Search for programs that solve TASK, and say how far each model came.
+
+    Without --service everything happens in this process, and nothing is stored but what --out writes. The first Ctrl-C
+    stops gracefully, with what was found; a second one at once.
+    """
+    console = Console(stderr=as_json)
+    given = {"lag": lag, "temperature": temperature, "edit": edit, "strategy": strategy}
+    try:
+        plan = Plan(
+            suite=load_suite(task),
+            models=tuple(model),
+            iterations=iterations,
+            seeds=tuple(seed or [0]),
+            samples=samples,
+            answers=answers,
+            api_key_env=api_key_env,
+            config=read_search_config(config, {key: value for key, value in given.items() if value is not None}),
+            name=name,
+        )
+        _warn(console, plan.suite)
+        outcome, stopped = asyncio.run(_run(console, plan, service))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise typer.Exit(INTERRUPTED) from None
+    except EXPECTED_ERRORS as error:
+        Console(stderr=True).print(f"vpo search: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(USAGE if isinstance(error, ValueError) else FAILED) from None
+    report(console, plan, outcome, out=out, as_json=as_json)
+    failed = any(run.status is RunStatus.FAILED for run in outcome.runs)
+    if stopped or failed:
+        raise typer.Exit(INTERRUPTED if stopped else FAILED)
+
+
+def read_search_config(path: Path | None, given: dict[str, Any]) -> SearchConfig:
+    """The search configuration of a YAML file, overridden by what was ``given``. Raises ``ValueError``."""
+    values: Any = {}
+    if path is not None:
+        try:
+            values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise ValueError(f"--config {path} cannot be read: {error}") from None
+        if not isinstance(values, dict):
+            raise ValueError(f"--config {path} must be a mapping of search settings")
+    try:
+        return SearchConfig.model_validate({**values, **given})
+    except ValidationError as error:
+        raise ValueError(explain(error)) from None
+
+
+async def _run(console: Console, plan: Plan, service: str | None) -> tuple[Outcome, bool]:
+    """The outcome, and whether it was stopped."""
+    stop = asyncio.Event()
+    choices = [parse_choice(text) for text in plan.models]
+    where = "the search on the service is cancelled" if service else "finishing what is under way"
+    with stop_on_signals(console, stop, then=f"stopping: {where}; once more to stop at once"):
+        async with (
+            _searcher(console, service) as searcher,
+            open_arms(
+                choices,
+                samples=plan.samples,
+                answers=plan.answers,
+                api_key_env=plan.api_key_env,
+                tell=console.print,
+            ) as arms,
+        ):
+            return await carry_out(console, searcher, plan.spec(arms), stop), stop.is_set()
+
+
+async def carry_out(console: Console, searcher: Searcher, spec: SearchSpec, stop: asyncio.Event) -> Outcome:
+    """Run a search and show how it goes."""
+    with Progress(console, spec) as progress:
+        return await searcher(spec, progress, stop)
+
+
+@asynccontextmanager
+async def _searcher(console: Console, service: str | None) -> AsyncIterator[Searcher]:
+    if service is None:
+        yield LocalSearcher()
+        return
+    async with ServiceClient(service) as client:
+
+        def created(found: SearchDetail) -> None:
+            console.print(f"search {found.id}: {client.dashboard(found.id)}", markup=False, highlight=False)
+
+        yield RemoteSearcher(client, created)
+
+
+def _warn(console: Console, suite: Suite) -> None:
+    for skipped in suite.skipped:
+        console.print(f"left out {skipped.name}: {skipped.reason}", style="yellow", markup=False, highlight=False)
+    for task in suite.tasks:
+        if isinstance(task, OpenEvolveTask) and (note := explain_ignored(task.ignored)):
+            console.print(f"{task.name}: {note}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def report(console: Console, plan: Plan, outcome: Outcome, *, out: Path | None, as_json: bool) -> None:
+    """Print what came of a search, and write its files."""
+    for run in outcome.runs:
+        if run.error:
+            text = f"{run.arm}, {run.task}, seed {run.seed}: {run.error}"
+            console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+    if as_json:
+        runs = [run.model_dump(mode="json") | {"best_source": outcome.best.get(run.id)} for run in outcome.runs]
+        typer.echo(json.dumps({"curve": outcome.curve.model_dump(mode="json"), "runs": runs}))
+    else:
+        console.print(summary_table(outcome.curve))
+        if len(outcome.runs) == 1 and (source := outcome.best.get(outcome.runs[0].id)):
+            console.print("best program:")
+            console.print(Syntax(source.rstrip(), "python") if console.is_terminal else source.rstrip(), markup=False)
+    if out is not None:
+        write_csv(outcome.curve, out / "curve.csv")
+        write_png(outcome.curve, out / "curve.png", title=plan.name or plan.suite.name)
+        suffixes = {task.name: task.suffix if isinstance(task, OpenEvolveTask) else ".py" for task in plan.suite.tasks}
+        write_best(outcome, out / "best", [suffixes[run.task] for run in outcome.runs])
+        console.print(f"written: {out}/curve.png, {out}/curve.csv, {out}/best/", markup=False, highlight=False)
