@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from service.outcome import Outcome, Watch
-from service.schemas import Curve, IterationEvent, ProgramPage, Readiness, RunEvent, RunState, SearchDetail, RunStatus
+from service.schemas import Curve, IterationEvent, ProgramPage, Readiness, RunEvent, RunState, RunStatus, SearchDetail
 from service.spec import SearchSpec
 
 _RECONNECT_S = 1.0

@@ -26,8 +26,8 @@ def serve(
     checkpoint: Annotated[Path, typer.Argument(help="A Hugging Face checkpoint folder, with or without vpo.json.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8101,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    name: Annotated[str | None, typer.Option(help="The model's name in requests. [default: the manifest's]")] = None,
-    log: Annotated[Path | None, typer.Option(help="File for vLLM's output. [default: a temporary one]")] = None,
+    name: Annotated[str | None, typer.Option(help="The model's name in requests. (default: the manifest's)")] = None,
+    log: Annotated[Path | None, typer.Option(help="File for vLLM's output. (default: a temporary one)")] = None,
 ) -> None:
     """Start vLLM for CHECKPOINT, wait until it generates, and serve until Ctrl-C."""
     console = Console()

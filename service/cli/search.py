@@ -30,7 +30,7 @@ from service.client import RemoteSearcher, ServiceClient, ServiceError
 from service.local import LocalSearcher
 from service.model_server import ModelServerError
 from service.outcome import Outcome, Searcher
-from service.schemas import SearchDetail, RunStatus
+from service.schemas import RunStatus, SearchDetail
 from service.spec import SearchSpec
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
@@ -88,27 +88,27 @@ def search(
     ],
     iterations: Annotated[int, typer.Option("--iterations", "-i", min=1, help="Iterations of each run.")] = 50,
     seed: Annotated[
-        list[int] | None, typer.Option(help="Seed; repeat it for more runs of each task. [default: 0]")
+        list[int] | None, typer.Option(help="Seed; repeat it for more runs of each task. (default: 0)")
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option(min=1, help="Completions per request. [default: as few as give all models equal evaluations]"),
+        typer.Option(min=1, help="Completions per request. (default: as few as give all models equal evaluations)"),
     ] = None,
     answers: Annotated[int, typer.Option(min=1, help="Answers per completion, for models without vpo.json.")] = 1,
     lag: Annotated[
-        int | None, typer.Option(min=1, help="Iterations of one run in flight at once. [default: 1]")
+        int | None, typer.Option(min=1, help="Iterations of one run in flight at once. (default: 1)")
     ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Sampling temperature. [default: 1]")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Sampling temperature. (default: 1)")] = None,
     edit: Annotated[
-        str | None, typer.Option(help="whole (programs) or diff (SEARCH/REPLACE). [default: whole]")
+        str | None, typer.Option(help="whole (programs) or diff (SEARCH/REPLACE). (default: whole)")
     ] = None,
-    strategy: Annotated[str | None, typer.Option(help="evolve, or sample (no parents). [default: evolve]")] = None,
+    strategy: Annotated[str | None, typer.Option(help="evolve, or sample (no parents). (default: evolve)")] = None,
     config: Annotated[Path | None, typer.Option(help="YAML file with any fields of the search configuration.")] = None,
     service: Annotated[str | None, typer.Option(help="URL of a running `vpo serve` to search on.")] = None,
     api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable with the models' API key; its name ends in _API_KEY.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the search. [default: the suite's]")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the search. (default: the suite's)")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for curve.csv, curve.png and each run's best program.")
     ] = None,
