@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from evolve.openevolve import OpenEvolveConfig, split_config
 from evolve.strict import StrictModel
 from evolve.tests_task import Name, Text, check_json, check_limits, make_limits
+from sandbox.evaluation import EVALUATOR_LIMITS
 from sandbox.limits import Limits
 
 COMBINED = "combined_score"
@@ -148,15 +150,11 @@ class OpenEvolveTask(StrictModel):
 
     @property
     def sandbox_limits(self) -> Limits:
-        """The limits of one evaluation; scientific evaluators need more than a unit test does."""
+        """The limits of one evaluation: the sandbox's for evaluators, then the configuration's, then ``limits``."""
         settings = self.config.evaluator
-        values = {
-            "wall_s": settings.timeout,
-            "cpu_s": settings.timeout,
-            "tmpfs_mb": 64.0,
-            "processes": 64.0,
-            "memory_mb": float(settings.memory_limit_mb or 1024),
-        }
+        values: dict[str, float] = asdict(EVALUATOR_LIMITS) | {"wall_s": settings.timeout, "cpu_s": settings.timeout}
+        if settings.memory_limit_mb is not None:
+            values["memory_mb"] = settings.memory_limit_mb
         return make_limits(values | self.limits)
 
     def search_settings(self) -> dict[str, Any]:

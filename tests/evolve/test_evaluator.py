@@ -234,6 +234,26 @@ async def test_the_seed_fixes_the_components_even_when_it_does_not_come_first(sa
     assert (await evaluator.evaluate(task.seed_source)).reward == (0.25, 0.75)
 
 
+@pytest.mark.parametrize("source", ["\ud800", "\x00", "", "while True: pass\n", "import os\nos._exit(0)\n"])
+async def test_bad_programs_of_an_evaluator_never_raise(sandbox: Sandbox, source: str) -> None:
+    task = openevolve(EVALUATOR, limits={"wall_s": 2, "cpu_s": 2}, ranges={"a": [0, 1]})
+    evaluation = await make_evaluator(task, sandbox).evaluate(source)
+    assert evaluation.infrastructure is None
+    assert evaluation.reward == (0.0,)
+    assert evaluation.messages[0]
+
+
+async def test_openevolves_own_result_type_and_support_files(sandbox: Sandbox) -> None:
+    evaluator = "from openevolve.evaluation_result import EvaluationResult\nfrom helpers.names import NAME\n\n"
+    evaluator += "def evaluate(path):\n    return EvaluationResult(metrics={NAME: 0.5}, artifacts={'note': 'hello'})\n"
+    task = openevolve(evaluator)
+    files = {**task.files, "helpers/__init__.py": "", "helpers/names.py": "NAME = 'half'\n"}
+    task = OpenEvolveTask.model_validate(task.model_dump() | {"files": files})
+    evaluation = await make_evaluator(task, sandbox).evaluate(task.seed_source)
+    assert (evaluation.components, evaluation.reward) == (("half",), (0.5,))
+    assert evaluation.artifacts == {"note": "hello"}
+
+
 async def test_the_warning_about_an_undeclared_range_comes_once(
     sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
