@@ -17,6 +17,8 @@ def search(function, bounds, evaluations):
         if value < best_value:
             best, best_value = point, value
     return best
+
+
 # EVOLVE-BLOCK-END
 
 
