@@ -33,7 +33,7 @@ async def list_programs(
     if run_id is not None:
         query = query.where(ProgramRow.run_id == run_id)
     query = _best_first(query, after) if order == "best" else _newest_first(query, after)
-    return (await session.execute(query)).tuples().all()
+    return (await session.execute(query)).all()
 
 
 def cursor(program: ProgramRow, order: Order) -> str:

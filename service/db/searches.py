@@ -111,7 +111,7 @@ async def refresh_status(session: AsyncSession, search_id: int) -> Event | None:
     """Make the search's status follow from its runs'; the event of the change, if there is one."""
     search = await session.get_one(SearchRow, search_id, with_for_update=True, populate_existing=True)
     query = select(RunRow.status, func.count()).where(RunRow.search_id == search_id).group_by(RunRow.status)
-    counts = {RunStatus(status): count for status, count in (await session.execute(query)).tuples()}
+    counts = {RunStatus(status): count for status, count in await session.execute(query)}
     status = _status_of(counts)
     if RunStatus(search.status) in (status, RunStatus.CANCELLED):
         return None
