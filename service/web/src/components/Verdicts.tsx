@@ -85,7 +85,7 @@ export function VerdictStrip({ verdicts }: { verdicts: readonly Verdict[] }) {
         ))}
       </div>
       {shown && (
-        <div class="verdict-detail" aria-live="polite">
+        <div class={firstFailure < 0 ? "verdict-detail" : "verdict-detail roomy"} aria-live="polite">
           <span class={`dot cell-${shown.status}`} aria-hidden="true" />
           <div>
             <strong>{described(shown)}</strong>

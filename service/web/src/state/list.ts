@@ -5,7 +5,7 @@ import { isActive, type SearchPage, type SearchSummary } from "../api/types";
 import { Resource } from "./resource";
 
 const ACTIVE_MS = 2000;
-const IDLE_MS = 10_000;
+const IDLE_MS = 5000;
 
 export class SearchList {
   readonly first = new Resource<SearchPage>((abort) => request("/search", { signal: abort }));
