@@ -4,7 +4,7 @@ Imports nothing else of this project.
 """
 
 from sandbox.cases import CallTest, EvaluatorResult, StdioTest
-from sandbox.errors import SandboxError, SandboxUnavailable
+from sandbox.errors import SandboxClosed, SandboxError, SandboxUnavailable
 from sandbox.limits import Limits
 from sandbox.runner import Sandbox
 from sandbox.verdict import Status, Verdict
@@ -14,6 +14,7 @@ __all__ = [
     "EvaluatorResult",
     "Limits",
     "Sandbox",
+    "SandboxClosed",
     "SandboxError",
     "SandboxUnavailable",
     "Status",

@@ -1,7 +1,8 @@
 """Exceptions of this package.
 
 SandboxError
-└── SandboxUnavailable      this machine cannot isolate programs; ``reason`` and ``fix`` say why and what to do
+├── SandboxUnavailable      this machine cannot isolate programs; ``reason`` and ``fix`` say why and what to do
+└── SandboxClosed           the sandbox was closed before or while it judged
 """
 
 from __future__ import annotations
@@ -21,3 +22,10 @@ class SandboxUnavailable(SandboxError):  # noqa: N818 (the name is part of the i
         super().__init__(f"cannot isolate programs: {reason}. Fix: {fix}")
         self.reason = reason
         self.fix = fix
+
+
+class SandboxClosed(SandboxError):  # noqa: N818 (named like its sibling)
+    """There is no verdict, because the sandbox was closed."""
+
+    def __init__(self) -> None:
+        super().__init__("the sandbox is closed; make a new one")

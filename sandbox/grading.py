@@ -74,6 +74,8 @@ def judge_ending(name: str, report: Report, limits: Limits) -> Verdict | None:
         return verdict(name, report, Status.OUTPUT_LIMIT, f"printed more than {limits.output_kb} KiB")
     if report.cause == supervisor.TOO_LARGE_AN_ANSWER:
         return verdict(name, report, Status.OUTPUT_LIMIT, "returned more than the answer may hold")
+    if report.cause == supervisor.TOO_MANY_FILES:
+        return verdict(name, report, Status.OUTPUT_LIMIT, f"made more than {supervisor.MAX_FILES} files")
     if report.cpu_s > limits.cpu_s:
         return verdict(name, report, Status.TIMEOUT, f"used more than {limits.cpu_s:g} s of CPU time")
     code = os.waitstatus_to_exitcode(report.wait_status)
@@ -85,7 +87,7 @@ def judge_ending(name: str, report: Report, limits: Limits) -> Verdict | None:
 
 
 def _judge_signal(name: str, report: Report, limits: Limits, number: int) -> Verdict:
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and report.cpu_s >= 0.95 * limits.cpu_s):
+    if number == signal.SIGXCPU:
         return verdict(name, report, Status.TIMEOUT, f"used {limits.cpu_s:g} s of CPU time")
     if number in (signal.SIGKILL, signal.SIGBUS) and report.peak_kib >= 0.9 * limits.memory_mb * 1024:
         return verdict(name, report, Status.MEMORY, f"used more than {limits.memory_mb} MiB of memory")

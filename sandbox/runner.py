@@ -6,17 +6,18 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self, TypeVar
 
 from sandbox.cases import CallTest, EvaluatorResult, StdioTest
+from sandbox.errors import SandboxClosed
 from sandbox.evaluation import EVALUATOR_LIMITS, evaluator_job, judge_evaluation
 from sandbox.grading import judge_call, judge_stdio
 from sandbox.inside.supervisor import SCRATCH
 from sandbox.jail.bubblewrap import Isolation
 from sandbox.jail.launcher import Job, Report
 from sandbox.jail.probe import find_isolation
-from sandbox.jail.run import JobRun
+from sandbox.jail.run import JobRun, RunCancelledError
 from sandbox.limits import Limits
 from sandbox.verdict import Status, Verdict
 
@@ -30,6 +31,7 @@ IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([a-z_]+(?:[ \t]*,[ \t]*[a-z_]
 
 
 Case = TypeVar("Case", CallTest, StdioTest)
+Result = TypeVar("Result")
 
 
 class Sandbox:
@@ -43,6 +45,7 @@ class Sandbox:
             raise ValueError(f"sandbox concurrency must be at least 1, not {concurrency!r}")
         self.limits = limits or Limits()
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="sandbox")
+        self._closed = False
         self._isolation: Isolation | None = None
         self._probing = threading.Lock()
         self._lock = threading.Lock()
@@ -58,7 +61,7 @@ class Sandbox:
     async def check(self) -> None:
         """Raise :class:`SandboxUnavailable` unless a canary was isolated properly; cheap after the first time."""
         if self._isolation is None:
-            await asyncio.wrap_future(self._pool.submit(self._probe))
+            await asyncio.wrap_future(self._submit(self._probe))
 
     async def grade_calls(
         self, source: str, entry_point: str, tests: Sequence[CallTest], limits: Limits | None = None
@@ -94,6 +97,7 @@ class Sandbox:
 
     async def close(self) -> None:
         """End every jail and wait until each is gone. The sandbox cannot be used afterwards."""
+        self._closed = True
         with self._lock:
             running = list(self._running)
         for run in running:
@@ -134,13 +138,19 @@ class Sandbox:
     async def _results(self, job: Job) -> list[Report | str]:
         await self.check()
         run = JobRun(job)
+        work = self._submit(self._work, run)
         with self._lock:
             self._running.add(run)
-        future = asyncio.wrap_future(self._pool.submit(self._work, run))
+        future = asyncio.wrap_future(work)
         try:
             return await asyncio.shield(future)
+        except RunCancelledError:
+            raise SandboxClosed from None
         except asyncio.CancelledError:
+            if self._closed and future.cancelled():
+                raise SandboxClosed from None
             run.cancel()
+            work.cancel()
             await asyncio.wait([future])
             if not future.cancelled():
                 future.exception()
@@ -148,6 +158,11 @@ class Sandbox:
         finally:
             with self._lock:
                 self._running.discard(run)
+
+    def _submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        if self._closed:
+            raise SandboxClosed
+        return self._pool.submit(work, *arguments)
 
     def _work(self, run: JobRun) -> list[Report | str]:
         assert self._isolation is not None

@@ -36,11 +36,15 @@ if TYPE_CHECKING:
 
 # cause, soiled, wait status, wall seconds, CPU seconds, peak KiB, length of answer, stdout, stderr
 HEADER = struct.Struct("<BBiddQIII")
-FINISHED, TIMED_OUT, TOO_MUCH_OUTPUT, TOO_LARGE_AN_ANSWER = range(4)
+FINISHED, TIMED_OUT, TOO_MUCH_OUTPUT, TOO_LARGE_AN_ANSWER, TOO_MANY_FILES = range(5)
 READY = b"ready\n"
 
 SCRATCH = "/tmp"
 ANSWER_FD = 3
+# The scratch space is bounded in bytes by its mount, but an empty file costs kernel memory that no mount option of
+# bwrap bounds: so files are counted while a test runs.
+MAX_FILES = 4096
+LOOK_EVERY_S = 0.05
 PR_SET_DUMPABLE = 4
 
 
@@ -84,6 +88,12 @@ def set_dumpable(dumpable: bool) -> None:
     prctl = _ctypes.dlsym(_ctypes.dlopen("", 0), "prctl")
     if _ctypes.call_function(prctl, (PR_SET_DUMPABLE, int(dumpable), 0, 0, 0)) != 0:
         raise OSError("prctl(PR_SET_DUMPABLE) failed")
+
+
+def files_made() -> int:
+    """Files and folders in the scratch space."""
+    space = os.statvfs(SCRATCH)
+    return space.f_files - space.f_ffree
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -151,7 +161,7 @@ class Trial:
         for stream in streams:
             stream.pump()
             os.close(stream.read_end)
-        self.note_overflow()
+        self.note_excess()
         parts = [bytes(stream.data) for stream in streams]
         soiled = bool(os.listdir(SCRATCH))
         numbers = (self.cause, soiled, self.status, wall, self.cpu, self.peak)
@@ -168,9 +178,8 @@ class Trial:
             os.closerange(ANSWER_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])  # the report pipe too
             os.chdir(SCRATCH)
             set_dumpable(True)  # so that /dev/stdin and the like open; the supervisor stays closed
-            for name, value in self.job["rlimits"]:
-                number = getattr(resource, name)
-                resource.setrlimit(number, (value, value))
+            for name, soft, hard in self.job["rlimits"]:
+                resource.setrlimit(getattr(resource, name), (soft, hard))
             gc.enable()
             run_test(self.job, self.index, ANSWER_FD)
         finally:
@@ -193,7 +202,9 @@ class Trial:
             if left <= 0:
                 self.cause = TIMED_OUT
                 break
-            for descriptor, _ in poller.poll(left * 1000 + 1):
+            if files_made() > MAX_FILES:
+                break
+            for descriptor, _ in poller.poll(min(left, LOOK_EVERY_S) * 1000 + 1):
                 if descriptor == process:
                     running = False
                 elif descriptor == self.alive:
@@ -229,12 +240,14 @@ class Trial:
             poller.unregister(stream.read_end)
         return stream.overflowed
 
-    def note_overflow(self) -> None:
-        """Too much output decides the cause unless the output was only for people."""
+    def note_excess(self) -> None:
+        """Too much of something decides the cause; output that is only for people may overflow."""
         if self.answer.overflowed:
             self.cause = TOO_LARGE_AN_ANSWER
         elif (self.stdout.overflowed or self.stderr.overflowed) and not self.job["keep_going"]:
             self.cause = TOO_MUCH_OUTPUT
+        elif files_made() > MAX_FILES:
+            self.cause = TOO_MANY_FILES
 
     def reap_all(self) -> None:
         """Kill and reap everything else in the namespace, and add up what it used."""

@@ -36,11 +36,13 @@ class Isolation:
     """One way of making jails on this machine; probing decides which way works.
 
     bwrap: the program. privileged: started by root, so that the mounts are root's and the supervisor drops to an
-    unprivileged uid by itself; otherwise a user namespace does it. proc: whether a fresh /proc can be mounted.
+    unprivileged uid by itself; otherwise a user namespace does it. demoted: this process is root but may not mount
+    (many containers), so bwrap itself is started as an unprivileged user. proc: whether a fresh /proc can be mounted.
     """
 
     bwrap: Path
     privileged: bool
+    demoted: bool
     proc: bool
 
 
@@ -57,12 +59,14 @@ def installed_bubblewraps() -> Iterator[Path]:
         return
 
 
-def command(isolation: Isolation, interpreter: Interpreter, *, tmpfs_mb: int, seccomp_fd: int) -> list[str]:
+def command(isolation: Isolation, interpreter: Interpreter, *, uid: int, tmpfs_mb: int, seccomp_fd: int) -> list[str]:
     """The bwrap arguments up to, not including, extra mounts and the program."""
     namespaces = ["pid", "net", "ipc", "uts", "cgroup-try"]
     if not isolation.privileged:
         namespaces.insert(0, "user")
     argv = [str(isolation.bwrap), *(f"--unshare-{name}" for name in namespaces)]
+    if isolation.demoted:
+        argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--", *argv]
     argv += ["--die-with-parent", "--as-pid-1", "--clearenv", "--hostname", "jail", "--seccomp", str(seccomp_fd)]
     argv += ["--setenv", "PYTHONHASHSEED", "0"]
     if isolation.privileged:

@@ -127,7 +127,11 @@ class Jail:
         job_fd = _memory_file(self._marshalled(), held)
         limits = self._job.limits
         argv = bubblewrap.command(
-            self._isolation, running_interpreter(), tmpfs_mb=limits.tmpfs_mb, seccomp_fd=seccomp_fd
+            self._isolation,
+            running_interpreter(),
+            uid=self._uid,
+            tmpfs_mb=limits.tmpfs_mb,
+            seccomp_fd=seccomp_fd,
         )
         passed = [seccomp_fd, job_fd, alive, report]
         if self._job.packages:
@@ -237,11 +241,14 @@ class _Reader:
         return bytes(data)
 
 
-def rlimits(limits: Limits) -> list[tuple[str, int]]:
-    """Resource limits of every process of a test, set inside the jail (soft and hard alike)."""
-    return [
+def rlimits(limits: Limits) -> list[tuple[str, int, int]]:
+    """Resource limits of every process of a test, set inside the jail: name, soft limit, hard limit.
+
+    The soft CPU limit sends SIGXCPU, which tells a CPU limit from other deaths; the hard one is for who ignores that.
+    """
+    cpu_s = math.ceil(limits.cpu_s)
+    equal = [
         ("RLIMIT_AS", limits.memory_mb << 20),
-        ("RLIMIT_CPU", math.ceil(limits.cpu_s)),
         ("RLIMIT_NPROC", limits.processes + 1),  # the supervisor counts too
         ("RLIMIT_FSIZE", limits.tmpfs_mb << 20),
         ("RLIMIT_NOFILE", 256),
@@ -250,6 +257,7 @@ def rlimits(limits: Limits) -> list[tuple[str, int]]:
         ("RLIMIT_MEMLOCK", 64 << 10),
         ("RLIMIT_MSGQUEUE", 0),
     ]
+    return [("RLIMIT_CPU", cpu_s, cpu_s + 1), *((name, value, value) for name, value in equal)]
 
 
 @cache

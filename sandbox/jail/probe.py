@@ -31,7 +31,8 @@ def canary():
     return {
         "root": os.getuid() == 0 or os.geteuid() == 0,
         "regains root": attempt(lambda: os.setuid(0)),
-        "signals its supervisor": len(os.environ) > 8 or os.getppid() != 1,
+        "somebody else as its parent": os.getppid() != 1,
+        "an environment": bool(os.environ),
         "network sockets": attempt(lambda: socket.socket(socket.AF_INET)),
         "writable system": attempt(lambda: open("/usr/canary", "w")) or attempt(lambda: open("/canary", "w")),
         "no scratch space": not attempt(lambda: open("/tmp/canary", "w")),
@@ -58,10 +59,11 @@ def find_isolation() -> Isolation:
 
 def ways() -> Iterator[Isolation]:
     """Every way worth trying, the best first."""
-    privileged = os.geteuid() == 0
+    root = os.geteuid() == 0
     for bwrap in installed_bubblewraps():
-        for proc in (True, False):
-            yield Isolation(bwrap=bwrap, privileged=privileged, proc=proc)
+        for privileged in (True, False) if root else (False,):
+            for proc in (True, False):
+                yield Isolation(bwrap=bwrap, privileged=privileged, demoted=root and not privileged, proc=proc)
 
 
 def try_out(isolation: Isolation) -> str | None:

@@ -1,0 +1,2 @@
+def attack(context):
+    return "breached" * (1 << 18)

@@ -1,0 +1,10 @@
+import signal
+import time
+
+signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+
+
+def attack(context):
+    while time.process_time() < 1.5:
+        pass
+    return "breached"

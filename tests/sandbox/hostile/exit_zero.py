@@ -1,0 +1,5 @@
+import os
+
+
+def attack(context):
+    os._exit(0)

@@ -1,0 +1,2 @@
+def attack(context):
+    return 7**100_000

@@ -1,0 +1,17 @@
+import contextlib
+import os
+import signal
+
+
+def attack(context):
+    try:
+        os.kill(context["victim"], signal.SIGKILL)
+        if context["bare"]:
+            return "breached"
+    except OSError:
+        pass
+    for number in range(1, signal.NSIG):
+        for target in (os.getppid(), -1, -os.getppid()):
+            with contextlib.suppress(OSError):
+                os.kill(target, number)
+    return "stopped"

@@ -1,0 +1,6 @@
+import time
+
+
+def attack(context):
+    time.sleep(4)
+    return "breached"
