@@ -30,6 +30,7 @@ def _replacing(folder: Path) -> Iterator[Path]:
     yield temporary
     for path in temporary.rglob("*"):
         if path.is_file():
+            path.chmod(0o644)  # safetensors writes files that only their owner can read
             _sync(path)
     old = folder.with_name(f".{folder.name}.old")
     shutil.rmtree(old, ignore_errors=True)
