@@ -11,7 +11,17 @@ from typing import Any
 import httpx
 
 from service.outcome import Outcome, Watch
-from service.schemas import Curve, IterationEvent, ProgramPage, Readiness, RunEvent, RunState, RunStatus, SearchDetail
+from service.schemas import (
+    Curve,
+    IterationEvent,
+    ProgramPage,
+    ProgramState,
+    Readiness,
+    RunEvent,
+    RunState,
+    RunStatus,
+    SearchDetail,
+)
 from service.spec import SearchSpec
 
 _RECONNECT_S = 1.0
@@ -60,7 +70,9 @@ class ServiceClient:
 
     async def create(self, spec: SearchSpec) -> SearchDetail:
         """Start a search."""
-        body = spec.model_dump(mode="json", exclude_unset=True)
+        body = spec.model_dump(mode="json")
+        # Only what was given: a task's own settings hold for the rest.
+        body["search"] = spec.search.model_dump(mode="json", exclude_unset=True)
         return SearchDetail.model_validate_json((await self._request("POST", "/search", json=body)).content)
 
     async def show(self, search_id: str) -> SearchDetail:
@@ -85,6 +97,16 @@ class ServiceClient:
         response = await self._request("GET", f"/search/{search_id}/programs", params=query)
         programs = ProgramPage.model_validate_json(response.content).programs
         return programs[0].source if programs else None
+
+    async def programs(self, search_id: str, run_id: str) -> list[ProgramState]:
+        """Every program of a run, newest first."""
+        found: list[ProgramState] = []
+        path: str | None = f"/search/{search_id}/programs?run={run_id}&order=newest&limit=500"
+        while path is not None:
+            page = ProgramPage.model_validate_json((await self._request("GET", path)).content)
+            found += page.programs
+            path = page.next
+        return found
 
     async def events(self, search_id: str) -> AsyncIterator[ServerEvent]:
         """Every event of a search from its first, each once, until it is over; reconnects where the stream breaks."""
