@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from alembic import context
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
+from migrations.filters import include_object
 from service.db.models import Base
 
 _LOCK = 0x76706F  # "vpo"
-
-
-def include_object(entry: Any, name: str | None, kind: str, reflected: bool, compare_to: Any) -> bool:
-    """Whether autogenerate looks at an object: not at procrastinate's."""
-    return not (name or "").startswith("procrastinate_") and not (
-        kind == "index" and entry.table.name.startswith("procrastinate_")
-    )
 
 
 def run() -> None:

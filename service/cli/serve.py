@@ -62,6 +62,11 @@ class Server(uvicorn.Server):
             typer.echo(f"vpo-search is ready\n  API        {url}/docs\n  dashboard  {url}/dashboard/")
             _write_running(self._settings.data_dir, url)
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's; from here on nobody should be sent here."""
+        _forget_running(self._settings.data_dir)
+        await super().shutdown(sockets=sockets)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """As uvicorn's, but streams do not hold it up."""
         services: Services | None = getattr(self._application.state, "services", None)
@@ -96,12 +101,8 @@ def serve(
         lifespan="on",
     )
     server = Server(config, app, settings)
-    try:
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has stopped in order
         server.run()
-    except KeyboardInterrupt:  # uvicorn raises the signal again once it has stopped in order
-        pass
-    finally:
-        (settings.data_dir / RUNNING).unlink(missing_ok=True)
     if not server.started:
         raise typer.Exit(3)
 
@@ -147,6 +148,12 @@ def _write_running(data_dir: Path, url: str) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"url": url, "pid": os.getpid()})
         (data_dir / RUNNING).write_text(text + "\n", encoding="utf-8")
+
+
+def _forget_running(data_dir: Path) -> None:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if json.loads((data_dir / RUNNING).read_text(encoding="utf-8"))["pid"] == os.getpid():
+            (data_dir / RUNNING).unlink()
 
 
 def _logging(level: str) -> dict[str, Any]:

@@ -109,7 +109,9 @@ async def cancel_search(session: AsyncSession, search: SearchRow) -> tuple[list[
 
 async def refresh_status(session: AsyncSession, search_id: int) -> Event | None:
     """Make the search's status follow from its runs'; the event of the change, if there is one."""
-    search = await session.get_one(SearchRow, search_id, with_for_update=True, populate_existing=True)
+    # Not a full FOR UPDATE: that would wait for the key-share locks of inserts which wait for this row: a deadlock.
+    lock = {"key_share": True}
+    search = await session.get_one(SearchRow, search_id, with_for_update=lock, populate_existing=True)
     query = select(RunRow.status, func.count()).where(RunRow.search_id == search_id).group_by(RunRow.status)
     counts = {RunStatus(status): count for status, count in await session.execute(query)}
     status = _status_of(counts)

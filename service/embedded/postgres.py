@@ -56,6 +56,9 @@ class EmbeddedPostgres:
         return self.url
 
     async def __aexit__(self, *_: object) -> None:
+        if not (self._data / "postmaster.pid").exists() or not await self._answers():
+            logger.warning("Postgres in %s has ended already: see %s", self._data, self._log)
+            return
         arguments = ["stop", "-D", self._data, "-m", "fast", "-w", "-t", str(int(_STOP_S))]
         if await run_program([self._programs / "pg_ctl", *arguments], self._folder, timeout_s=_STOP_S + 5) != 0:
             logger.error("Postgres in %s did not stop within %g s: see %s", self._data, _STOP_S, self._log)

@@ -56,3 +56,13 @@ async def wait_for(api: httpx.AsyncClient, search_id: str, *statuses: str, secon
                 return found
             assert not RunStatus(found["status"]).over, found
             await asyncio.sleep(0.1)
+
+
+async def wait_for_iteration(api: httpx.AsyncClient, search_id: str, iteration: int) -> dict[str, Any]:
+    """The search once one of its runs has finished an iteration."""
+    async with asyncio.timeout(60):
+        while True:
+            found = (await api.get(f"/search/{search_id}")).json()
+            if max(run["iteration"] for run in found["runs"]) >= iteration:
+                return found
+            await asyncio.sleep(0.05)

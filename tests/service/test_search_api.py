@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.bodies import arm, post, search, task, wait_for
+from tests.service.bodies import arm, post, search, task, wait_for, wait_for_iteration
 from tests.service.model_fake import FakeModel
 
 
@@ -53,7 +53,7 @@ async def test_programs_come_best_or_newest_first_page_by_page(api: httpx.AsyncC
     assert best["components"] == ["t00", "t01", "t02", "t03"]
     assert len(best["reward"]) == len(best["statuses"]) == len(best["messages"]) == 4
     assert best["scalar"] == pytest.approx(sum(best["reward"]) / 4)
-    assert all((status == "passed") == (reward == 1.0) for status, reward in zip(best["statuses"], best["reward"]))
+    assert [status == "passed" for status in best["statuses"]] == [reward == 1.0 for reward in best["reward"]]
     of_run = await api.get(f"/search/{created['id']}/programs?run={created['runs'][0]['id']}&order=newest")
     assert len(of_run.json()["programs"]) == 13
     assert (await api.get(f"/search/{created['id']}/programs?order=best&after=nonsense")).status_code == 422
@@ -81,7 +81,7 @@ async def test_searches_are_listed_newest_first(api: httpx.AsyncClient, model: F
 async def test_cancelling_stops_at_once_and_keeps_what_was_found(api: httpx.AsyncClient, model: FakeModel) -> None:
     model.delay_s = 0.2
     created = await post(api, search(model.url, iterations=10_000, seeds=[0, 1, 2, 3, 4, 5]))
-    await _wait_for_iteration(api, created["id"], 2)
+    await wait_for_iteration(api, created["id"], 2)
     cancelled = (await api.post(f"/search/{created['id']}/cancel")).json()
     assert cancelled["status"] == "cancelled"
     assert {run["status"] for run in cancelled["runs"]} == {"cancelled"}
@@ -197,12 +197,3 @@ async def _all_programs(api: httpx.AsyncClient, url: str | None) -> list[dict[st
         programs += page["programs"]
         url = page["next"]
     return programs
-
-
-async def _wait_for_iteration(api: httpx.AsyncClient, search_id: str, iteration: int) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            found = (await api.get(f"/search/{search_id}")).json()
-            if max(run["iteration"] for run in found["runs"]) >= iteration:
-                return
-            await asyncio.sleep(0.05)
