@@ -6,10 +6,15 @@ import gzip
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
+
+from sandbox.verdict import Status as VerdictStatus
+from service import schemas
 
 SERVICE = Path(__file__).parents[2] / "service"
 WEB = SERVICE / "web"
@@ -26,6 +31,19 @@ SOURCES = (
     "scripts",
     "src",
 )
+# Types of service/web/src/api/types.ts, and the answers that they describe a part of.
+TYPES = {
+    "Run": schemas.RunState,
+    "ArmSummary": schemas.ArmSummary,
+    "SearchSummary": schemas.SearchSummary,
+    "SearchPage": schemas.SearchPage,
+    "TaskSummary": schemas.TaskSummary,
+    "Search": schemas.SearchDetail,
+    "ArmCurve": schemas.ArmCurve,
+    "Curve": schemas.Curve,
+    "Program": schemas.ProgramState,
+    "ProgramPage": schemas.ProgramPage,
+}
 REBUILD = "rebuild it with `make web` and commit service/static"
 
 
@@ -87,3 +105,21 @@ def test_lock_file_names_no_registry() -> None:
     packages = {name: entry for name, entry in lock["packages"].items() if name}
     assert packages
     assert not [name for name, entry in packages.items() if "resolved" in entry or "integrity" not in entry]
+
+
+@pytest.mark.parametrize(("name", "model"), TYPES.items(), ids=list(TYPES))
+def test_types_name_fields_that_the_service_sends(name: str, model: type[BaseModel]) -> None:
+    source = (WEB / "src/api/types.ts").read_text(encoding="utf-8")
+    body = re.search(rf"interface {name}\b[^{{]*\{{(.*?)^\}}", source, re.DOTALL | re.MULTILINE)
+    assert body, f"src/api/types.ts has no interface {name}"
+    fields = set(re.findall(r"^  (\w+):", body[1], re.MULTILINE))
+    assert fields
+    assert fields <= set(model.model_fields)
+
+
+@pytest.mark.parametrize(("name", "values"), [("Status", schemas.RunStatus), ("VerdictStatus", VerdictStatus)])
+def test_types_name_every_status(name: str, values: Iterable[str]) -> None:
+    source = (WEB / "src/api/types.ts").read_text(encoding="utf-8")
+    line = re.search(rf"type {name} = ([^;]+);", source)
+    assert line, f"src/api/types.ts has no type {name}"
+    assert set(re.findall(r'"(\w+)"', line[1])) == set(values)

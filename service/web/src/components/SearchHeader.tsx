@@ -70,11 +70,13 @@ function Facts({ search, now }: { search: Search; now: number }) {
 }
 
 function Settings({ search }: { search: Search }) {
+  const settings = flat(search.search);
+  if (settings.length === 0) return null;
   return (
     <details class="fold settings">
       <summary>Settings</summary>
       <dl class="metrics">
-        {flat(search.search).map(([name, value]) => (
+        {settings.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>
