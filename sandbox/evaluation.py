@@ -75,8 +75,8 @@ def _read_metrics(answer: dict[str, Any], report: Report) -> EvaluatorResult:
         texts[DROPPED] = clip(shown, TAIL_CHARS)
     if kept:
         return EvaluatorResult(verdict=verdict(NAME, report, Status.PASSED), metrics=kept, artifacts=texts)
-    said = "; ".join([f"{DROPPED}: {texts[DROPPED]}"] * bool(dropped) + [f"error: {texts.get('error', 'none named')}"])
-    message = f"evaluate returned no finite metric ({said})"
+    said = "; ".join(f"{name}: {texts[name]}" for name in (DROPPED, "error") if name in texts)
+    message = "evaluate returned no finite metric" + (f" ({said})" if said else "")
     return EvaluatorResult(verdict=verdict(NAME, report, Status.ERROR, message), artifacts={**_tails(report), **texts})
 
 

@@ -118,7 +118,7 @@ def read_answer(report: Report) -> dict[str, Any]:
     if not report.answer:
         raise UnreadableError(with_stderr("the program ended without an answer", report))
     try:
-        answer = json.loads(report.answer)
+        answer = json.loads(report.answer.decode("ascii"))
     except RecursionError as error:
         raise UnreadableError(f"the answer is nested more than {MAX_DEPTH} levels deep") from error
     except ValueError as error:

@@ -67,7 +67,7 @@ def main(job: Job, run_test: Callable[[Job, int, int], None], alive: int, report
     for index in range(job["first"], len(job["tests"])):
         header, parts = Trial(job, index, alive).run(run_test)
         write_all(report, header + b"".join(parts))
-        if os.listdir(SCRATCH):
+        if is_soiled():
             break
     os._exit(0)
 
@@ -90,10 +90,26 @@ def set_dumpable(dumpable: bool) -> None:
         raise OSError("prctl(PR_SET_DUMPABLE) failed")
 
 
+def is_soiled() -> bool:
+    """Whether a test left anything in the scratch space, or closed it."""
+    try:
+        return bool(os.listdir(SCRATCH))
+    except OSError:
+        return True
+
+
 def files_made() -> int:
     """Files and folders in the scratch space."""
     space = os.statvfs(SCRATCH)
     return space.f_files - space.f_ffree
+
+
+def set_limit(number: int, soft: int, hard: int) -> None:
+    """Set a resource limit, or keep what the system allows where that is less."""
+    ceiling = resource.getrlimit(number)[1]
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(number, (soft, hard))
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -163,7 +179,7 @@ class Trial:
             os.close(stream.read_end)
         self.note_excess()
         parts = [bytes(stream.data) for stream in streams]
-        soiled = bool(os.listdir(SCRATCH))
+        soiled = is_soiled()
         numbers = (self.cause, soiled, self.status, wall, self.cpu, self.peak)
         return HEADER.pack(*numbers, *map(len, parts)), parts
 
@@ -179,8 +195,9 @@ class Trial:
             os.chdir(SCRATCH)
             set_dumpable(True)  # so that /dev/stdin and the like open; the supervisor stays closed
             for name, soft, hard in self.job["rlimits"]:
-                resource.setrlimit(getattr(resource, name), (soft, hard))
-            gc.enable()
+                set_limit(getattr(resource, name), soft, hard)
+            if "random" in sys.modules:
+                sys.modules["random"].seed(0)  # so that a program is judged the same way again
             run_test(self.job, self.index, ANSWER_FD)
         finally:
             os._exit(70)

@@ -61,7 +61,7 @@ class JobRun:
             self._jail = jail
         try:
             results.extend(jail.run())
-        except JailError as failure:
+        except (JailError, OSError) as failure:
             if self._cancelled:
                 raise RunCancelledError from None
             return str(failure)

@@ -1,4 +1,4 @@
-"""Run a command as an ordinary user when the test session is root.
+"""Run a command as another kind of user when the test session is root.
 
 The interpreter, the environment and this checkout may lie below folders that only root may enter. So the command runs
 in a private mount namespace that shows them at reachable paths, laid out as a virtual environment of their own.
@@ -13,11 +13,14 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-USER = 54_321
+DROPS = {
+    "ordinary": "--reuid=54321 --regid=54321 --clear-groups --inh-caps=-all",
+    "powerless root": "--bounding-set=-sys_admin --inh-caps=-sys_admin",
+}
 
 
-def run_as_ordinary_user(view: Path, arguments: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
-    """``python ARGUMENTS`` in the checkout as uid 54321; ``view`` is an empty folder that others may enter."""
+def run_as(kind: str, view: Path, arguments: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
+    """``python ARGUMENTS`` in the checkout as ``kind`` of user; ``view`` is an empty folder that others may enter."""
     site = Path("venv/lib", f"python{sys.version_info.major}.{sys.version_info.minor}", "site-packages")
     shown = {
         Path(sys.base_prefix).resolve(): view / "python",
@@ -31,8 +34,7 @@ def run_as_ordinary_user(view: Path, arguments: list[str], timeout: float) -> su
     (view / "venv/bin/python").symlink_to(view / "python" / executable)
     (view / "venv/pyvenv.cfg").write_text(f"home = {(view / 'python' / executable).parent}\n", encoding="utf-8")
     mounts = [f"mount --bind '{source}' '{target}'" for source, target in shown.items()]
-    drop = f"setpriv --reuid={USER} --regid={USER} --clear-groups --inh-caps=-all"
-    script = " && ".join([*mounts, f"cd '{view}/checkout'", f'exec {drop} "$@"'])
+    script = " && ".join([*mounts, f"cd '{view}/checkout'", f'exec setpriv {DROPS[kind]} "$@"'])
     environment = {
         "HOME": "/nonexistent",
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),

@@ -63,6 +63,16 @@ def f(x):
     time.sleep(0.1)
     return 1
 """,
+    "scratch space that it closed": """
+import os
+def f(x):
+    open("/tmp/left", "w").close()
+    try:
+        os.chmod("/tmp", 0)
+    except OSError:
+        pass
+    return 1
+""",
     "changed module that the next test imports": """
 import builtins, math
 def f(x):
@@ -99,13 +109,14 @@ async def test_one_test_cannot_answer_another(way: str, sandbox: Sandbox) -> Non
     first, second = await sandbox.grade_calls(LATER_TESTS[way], "f", tests, LIMITS)
 
     assert first.status in (Status.PASSED, Status.ERROR, Status.WRONG), first
-    assert second.status is Status.WRONG, second
+    assert second.status in (Status.WRONG, Status.ERROR), second
 
 
-async def test_the_expected_answer_is_nowhere_in_the_jail(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("handed_in", [False, True])
+async def test_the_expected_answer_is_nowhere_in_the_jail(handed_in: bool, sandbox: Sandbox) -> None:
     source = """
 import gc, sys
-def attack(backwards):
+def attack(backwards, *rest):
     needle, frame, seen = backwards[::-1], sys._getframe(1), []
     while frame is not None:
         seen += [repr(frame.f_locals), repr(frame.f_globals)]
@@ -125,11 +136,12 @@ def attack(backwards):
     # What this function itself made of its argument lies in memory as well, hence the marker between the halves.
     return any(needle[:8] + ":" + needle[8:] in text for text in seen)
 """
-    test = CallTest(name="t", args=("abcdefgh01234567",), expected="76543210:hgfedcba")
+    expected = "76543210:hgfedcba"
+    args = ("abcdefgh01234567", expected) if handed_in else ("abcdefgh01234567",)
 
-    (verdict,) = await sandbox.grade_calls(source, "attack", [test], LIMITS)
+    (verdict,) = await sandbox.grade_calls(source, "attack", [CallTest(name="t", args=args, expected=expected)], LIMITS)
 
-    assert (verdict.status, verdict.actual) == (Status.WRONG, "False"), verdict
+    assert (verdict.status, verdict.actual) == (Status.WRONG, str(handed_in)), verdict
 
 
 @pytest.mark.parametrize(

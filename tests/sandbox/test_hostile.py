@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from tests.sandbox.observe import gone, processes_with
 
 FOLDER = Path(__file__).with_name("hostile")
 TABLE: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "table.yaml").read_text(encoding="utf-8"))
-LIMITS = Limits(wall_s=2, cpu_s=1, memory_mb=128, processes=32, output_kb=64, tmpfs_mb=16)
+LIMITS = Limits(wall_s=20, cpu_s=10, memory_mb=128, processes=32, output_kb=64, tmpfs_mb=16)
+IMPATIENT = replace(LIMITS, wall_s=2, cpu_s=1)
 BARE = """
 import json, sys
 space = {}
@@ -84,12 +86,13 @@ async def test_a_jail_stops_it(name: str, world: dict[str, Any], sandbox: Sandbo
     source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     test = CallTest(name=name, args=(context_of(world, bare=False, scratch="/tmp"),), expected="stopped")
 
-    (verdict,) = await sandbox.grade_calls(source, "attack", [test], LIMITS)
+    limits = IMPATIENT if TABLE[name]["ends"] == ["timeout"] else LIMITS
+
+    (verdict,) = await sandbox.grade_calls(source, "attack", [test], limits)
 
     assert verdict.status in TABLE[name]["ends"], verdict
     assert "breached" not in (verdict.actual or "") or name == "forge_on_every_descriptor"
     assert verdict.peak_mb < LIMITS.memory_mb
-    assert verdict.wall_s < LIMITS.wall_s + 2
     assert not Path(world["marker"]).exists()
     assert not world["_callers"]
     assert world["_victim"].poll() is None
