@@ -15,6 +15,8 @@ from contextlib import suppress
 from typing import Self
 
 import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from service.db.engine import Sessions
@@ -35,7 +37,10 @@ class EventHub:
     """
 
     def __init__(self, redis_url: str, sessions: Sessions, *, poll_s: float = 5.0) -> None:
-        self._redis = redis.asyncio.from_url(redis_url, decode_responses=True, socket_connect_timeout=5)
+        # Nothing waits for Redis for long: what it does not take or give, Postgres has.
+        options = {"decode_responses": True, "socket_connect_timeout": 2, "retry": Retry(NoBackoff(), 1)}
+        self._redis = redis.asyncio.from_url(redis_url, socket_timeout=2, **options)
+        self._channel = redis.asyncio.from_url(redis_url, socket_timeout=None, **options)
         self._sessions = sessions
         self._poll_s = poll_s
         self._listeners: defaultdict[int, set[asyncio.Event]] = defaultdict(set)
@@ -52,6 +57,7 @@ class EventHub:
             self._receiving.cancel()
             await asyncio.gather(self._receiving, return_exceptions=True)
         await self._redis.aclose()
+        await self._channel.aclose()
 
     async def ping(self) -> None:
         """Raise :class:`redis.exceptions.RedisError` unless Redis answers."""
@@ -131,7 +137,7 @@ class EventHub:
         """Wake this process's listeners whenever any process publishes; after a lost connection, wake them all."""
         while True:
             with suppress(RedisError, OSError):
-                async with self._redis.pubsub() as channel:
+                async with self._channel.pubsub() as channel:
                     await channel.subscribe(_CHANNEL)
                     self._wake_all()
                     async for message in channel.listen():

@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import psutil
 import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from service.embedded.folder import DataFolder, EmbeddedError
@@ -45,13 +47,10 @@ class EmbeddedValkey:
 
     async def __aexit__(self, *_: object) -> None:
         pid = await self._pid()
-        with contextlib.suppress(RedisError, OSError):  # the connection ends with the server
-            async with self._client() as client:
-                await client.shutdown(nosave=True)
         if self._process:
             await asyncio.to_thread(_end, self._process)
         elif pid is not None:
-            await asyncio.to_thread(_wait_gone, pid)
+            await asyncio.to_thread(_end_other, pid)
 
     async def _start(self) -> None:
         work = self._folder.subfolder("valkey")
@@ -105,11 +104,16 @@ class EmbeddedValkey:
 
     def _client(self) -> redis.asyncio.Redis:
         return redis.asyncio.Redis(
-            unix_socket_path=str(self._socket), socket_timeout=5, socket_connect_timeout=5, decode_responses=True
+            unix_socket_path=str(self._socket),
+            socket_timeout=5,
+            socket_connect_timeout=5,
+            decode_responses=True,
+            retry=Retry(NoBackoff(), 0),  # whether it answers now is the question
         )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
     try:
         process.wait(_STOP_S)
     except subprocess.TimeoutExpired:
@@ -117,6 +121,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _wait_gone(pid: int) -> None:
+def _end_other(pid: int) -> None:
+    """As ``_end``, for a server that an earlier service started."""
     with contextlib.suppress(psutil.Error):
-        psutil.Process(pid).wait(_STOP_S)
+        process = psutil.Process(pid)
+        process.terminate()
+        process.wait(_STOP_S)
