@@ -18,6 +18,7 @@ from evolve.driver import EvaluationFailed, run_search
 from evolve.evaluator import Evaluator, make_evaluator
 from evolve.models import ModelRequestError, ModelUnavailable, OpenAIModel
 from evolve.program import Evaluation
+from evolve.prompts import PromptError
 from evolve.search import Search
 from evolve.task import Task
 from sandbox.errors import SandboxUnavailable
@@ -106,7 +107,7 @@ async def execute(services: Services, models: Models, run_id: int, *, worker: in
             await _fail(services, claim, str(error))
         else:
             await _wait(services, claim, str(error))
-    except (ModelRequestError, MissingKey) as error:
+    except (ModelRequestError, MissingKey, PromptError) as error:
         await _fail(services, claim, str(error))
     except (RunDeferred, OperationalError, InterfaceError, PoolTimeout):
         raise

@@ -97,6 +97,7 @@ def serve(
         port=settings.port,
         log_level=settings.log_level.lower(),
         log_config=_logging(settings.log_level),
+        access_log=False,
         timeout_graceful_shutdown=_GRACE_S,
         lifespan="on",
     )
@@ -164,5 +165,5 @@ def _logging(level: str) -> dict[str, Any]:
         "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"level": level.upper(), "handlers": ["stderr"]},
-        "loggers": {"httpx": quiet, "procrastinate": quiet, "alembic": quiet, "uvicorn.access": quiet},
+        "loggers": {"httpx": quiet, "procrastinate": quiet, "alembic": quiet},
     }
