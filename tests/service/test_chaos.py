@@ -84,7 +84,8 @@ async def test_a_killed_service_goes_on_with_nothing_lost_or_done_twice(data_dir
         assert run["calls"] == iterations
     lost = sum(run["lost_calls"] for run in done["runs"])
     assert 0 < lost <= 3 * len(seeds)
-    assert len(model.seeds) == len(seeds) * iterations + lost  # a stored reply is never asked for again
+    # A stored reply is never asked for again. A call is counted before it is sent: the kill may have come in between.
+    assert len(seeds) * iterations <= len(model.seeds) <= len(seeds) * iterations + lost
     assert len(set(model.seeds)) == len(seeds) * iterations
     assert not (data_dir / RUNNING).exists()
     assert not (data_dir / "postgres" / "postmaster.pid").exists()
