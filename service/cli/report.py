@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from service.outcome import Outcome
@@ -16,12 +17,12 @@ CSV_FIELDS = ("arm", "t", "runs", "solved", "pass_at_t", "best_at_t", "evaluatio
 
 
 def summary_table(curve: Curve) -> Table:
-    """Per arm: problems solved, and best@t at a few t up to the last."""
+    """Per arm: runs solved, best@t at a few t up to the last, programs judged and tokens; fits 80 columns."""
     horizon = max((arm.t[-1] for arm in curve.arms), default=0)
     points = checkpoints(horizon)
-    table = Table(title=f"after {horizon} iterations", title_justify="left")
-    for heading in ("arm", "solved", *(f"best@{t}" for t in points), "evaluations", "tokens"):
-        table.add_column(heading, justify="left" if heading == "arm" else "right")
+    table = Table(title=f"after {horizon} iterations", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("arm", "solved", *(f"best@{t}" for t in points), "judged", "tokens"):
+        table.add_column(heading, justify="left" if heading == "arm" else "right", no_wrap=heading != "arm")
     for arm in curve.arms:
         best = [f"{arm.best_at_t[min(t, arm.t[-1])]:.3f}" for t in points]
         table.add_row(
@@ -31,9 +32,9 @@ def summary_table(curve: Curve) -> Table:
 
 
 def checkpoints(horizon: int) -> list[int]:
-    """A few iterations worth showing: powers of about two and a half, and the last."""
+    """At most four iterations worth showing, the last among them."""
     marks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000) if t < horizon * 0.8]
-    return [*marks[-4:], horizon]
+    return [*marks[-3:], horizon]
 
 
 def write_csv(curve: Curve, path: Path) -> None:
@@ -62,9 +63,9 @@ def write_png(curve: Curve, path: Path, *, title: str) -> None:
     passed.set_ylim(bottom=0, top=max([1, *(arm.runs for arm in curve.arms)]))
     passed.yaxis.get_major_locator().set_params(integer=True)
     best.set(xlabel="iteration t", ylabel="mean best task scalar", title="best@t", ylim=(0, 1.02))
-    for axes in (passed, best):
+    for axes, place in ((passed, "upper left"), (best, "lower right")):
         axes.grid(alpha=0.3)
-        axes.legend(loc="lower right")
+        axes.legend(loc=place)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
 
