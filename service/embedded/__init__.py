@@ -4,12 +4,15 @@ Theory of operation. One data folder belongs to one service at a time, which a l
 releases it with the process, however that ends. The servers themselves are processes of their own: a killed service
 leaves them running, and the next one attaches to them after a real connection has shown that they answer and serve
 this very folder. They listen on sockets in a private folder only, never on the network. As root, which Postgres
-refuses, they run as an account without rights. They are stopped at the end of the service's lifespan, so also on
-SIGTERM and Ctrl-C. Not covered: two machines sharing a data folder over a network file system.
+refuses, they run as an account without rights. One that dies is started again. They are stopped at the end of the
+service's lifespan, so also on SIGTERM and Ctrl-C. Not covered: two machines sharing a data folder over a network file
+system.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +23,10 @@ from service.embedded.valkey import EmbeddedValkey
 from service.settings import Settings
 
 __all__ = ["EmbeddedError", "Servers", "embedded_servers"]
+
+LOOK_EVERY_S = 5.0
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +50,27 @@ async def embedded_servers(settings: Settings) -> AsyncIterator[Servers]:
         folder = prepare(settings.data_dir)
         stack.enter_context(locked(folder))
         redis_url, database_url = settings.redis_url, settings.database_url
+        own: list[EmbeddedPostgres | EmbeddedValkey] = []
         if redis_url is None:
-            redis_url = await stack.enter_async_context(EmbeddedValkey(folder))
+            own.append(valkey := EmbeddedValkey(folder))
+            redis_url = await stack.enter_async_context(valkey)
         if database_url is None:
-            database_url = await stack.enter_async_context(EmbeddedPostgres(folder))
-        yield Servers(database_url, redis_url)
+            own.append(postgres := EmbeddedPostgres(folder))
+            database_url = await stack.enter_async_context(postgres)
+        keeping = asyncio.create_task(_keep_running(own), name="embedded servers")
+        try:
+            yield Servers(database_url, redis_url)
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+
+async def _keep_running(servers: list[EmbeddedPostgres | EmbeddedValkey]) -> None:
+    """Start a server again that has died (killed for memory, say); it comes back at the same address."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY_S)
+        for server in servers:
+            try:
+                await server.ensure_running()
+            except (EmbeddedError, OSError):
+                logger.exception("an embedded server does not come back; trying again in %g s", LOOK_EVERY_S)

@@ -7,18 +7,16 @@ The wheel's own helper is not used: as root it opens every parent folder to ever
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import re
 import shutil
 from pathlib import Path
 from urllib.parse import quote
 
-import psutil
 import psycopg
 
 from service.embedded.folder import DataFolder, EmbeddedError
-from service.embedded.processes import process_in, run_program, tail, usable_copy, wheel_folder
+from service.embedded.processes import run_program, tail, usable_copy, wheel_folder, works_in
 
 DATABASE = "vpo"
 _USER = "postgres"
@@ -63,6 +61,12 @@ class EmbeddedPostgres:
         if await run_program([self._programs / "pg_ctl", *arguments], self._folder, timeout_s=_STOP_S + 5) != 0:
             logger.error("Postgres in %s did not stop within %g s: see %s", self._data, _STOP_S, self._log)
 
+    async def ensure_running(self) -> None:
+        """Start the server if it has died."""
+        if not await self._answers():
+            logger.error("Postgres in %s has died; starting it again", self._data)
+            await self._start()
+
     async def _create(self) -> None:
         """Make the data folder under another name first, so that an interrupted creation leaves no half of one."""
         new = self._folder.path / "postgres.new"
@@ -87,7 +91,7 @@ class EmbeddedPostgres:
             )
 
     async def _start(self) -> None:
-        await self._deal_with_pid_file()
+        await self._wait_for_predecessor()
         if await self._answers():
             return
         self._touch_log()
@@ -104,24 +108,21 @@ class EmbeddedPostgres:
         if status != 0 or not await self._answers():
             raise EmbeddedError(f"Postgres does not start; the end of {self._log}:\n{tail(self._log)}")
 
-    async def _deal_with_pid_file(self) -> None:
-        """Wait for a server that is starting or stopping; remove the file if its pid is now somebody else's.
+    async def _wait_for_predecessor(self) -> None:
+        """Wait for a server that is starting or stopping, and clear away what a dead one left.
 
-        The file of a dead server stays: Postgres itself then makes sure that none of its processes is left.
+        Its lock files name a pid, which may by now be anybody's; so the question is whether any Postgres works in this
+        folder. Where none does, the files say nothing (and no other service is about to start one: the folder is ours).
         """
-        pid_file = self._data / "postmaster.pid"
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            pid = int(pid_file.read_text(encoding="utf-8").splitlines()[0])
-            if process_in(pid, "postgres", self._data) is None:
-                if psutil.pid_exists(pid):
-                    logger.warning("removing %s: process %d is no Postgres of this folder", pid_file, pid)
-                    pid_file.unlink()
+        deadline = asyncio.get_running_loop().time() + _START_S
+        while await asyncio.to_thread(works_in, "postgres", self._data):
+            if await self._answers():
                 return
-            deadline = asyncio.get_running_loop().time() + _START_S
-            while process_in(pid, "postgres", self._data) and asyncio.get_running_loop().time() < deadline:
-                if await self._answers():
-                    return
-                await asyncio.sleep(0.2)
+            if asyncio.get_running_loop().time() > deadline:
+                raise EmbeddedError(f"a Postgres in {self._data} neither answers nor ends: stop it, then start again")
+            await asyncio.sleep(0.2)
+        for left in (self._data / "postmaster.pid", self._folder.sockets / ".s.PGSQL.5432.lock"):
+            left.unlink(missing_ok=True)
 
     async def _answers(self) -> bool:
         """Whether a connection succeeds, and the server at the other end serves this very folder."""

@@ -63,15 +63,26 @@ async def run_program(arguments: Sequence[str | Path], folder: DataFolder, *, ti
     return await asyncio.to_thread(run)
 
 
-def process_in(pid: int, name: str, cwd: Path) -> psutil.Process | None:
-    """The living process ``pid`` if it is the program ``name`` working in ``cwd``."""
+def works_in(name: str, folder: Path) -> bool:
+    """Whether a living process whose name starts with ``name`` has ``folder`` as its working folder."""
+    return any(_is_working(process, name, folder) for process in psutil.process_iter())
+
+
+def is_working_in(pid: int, name: str, folder: Path) -> bool:
+    """Whether process ``pid`` is such a one."""
     try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE or not process.name().startswith(name):
-            return None
-        return process if Path(process.cwd()) == cwd else None
+        return _is_working(psutil.Process(pid), name, folder)
+    except psutil.Error:
+        return False
+
+
+def _is_working(process: psutil.Process, name: str, folder: Path) -> bool:
+    try:
+        if not process.name().startswith(name) or process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return Path(process.cwd()) == folder
     except (psutil.Error, OSError):
-        return None
+        return False
 
 
 def tail(log: Path, lines: int = 8) -> str:

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from service.embedded.folder import DataFolder, EmbeddedError
-from service.embedded.processes import process_in, tail, usable_copy, wheel_folder
+from service.embedded.processes import is_working_in, tail, usable_copy, wheel_folder
 
 _START_S = 30.0
 _STOP_S = 10.0
@@ -51,6 +51,14 @@ class EmbeddedValkey:
             await asyncio.to_thread(_end, self._process)
         elif pid is not None:
             await asyncio.to_thread(_end_other, pid)
+
+    async def ensure_running(self) -> None:
+        """Start the server if it has died."""
+        if await self._pid() is None:
+            logger.error("Valkey in %s has died; starting it again", self._folder.path)
+            if self._process:
+                await asyncio.to_thread(_end, self._process)
+            await self._start()
 
     async def _start(self) -> None:
         work = self._folder.subfolder("valkey")
@@ -100,7 +108,7 @@ class EmbeddedValkey:
                 pid = int((await client.info("server"))["process_id"])
         except (RedisError, OSError):
             return None
-        return pid if process_in(pid, "valkey", self._folder.path / "valkey") else None
+        return pid if is_working_in(pid, "valkey", self._folder.path / "valkey") else None
 
     def _client(self) -> redis.asyncio.Redis:
         return redis.asyncio.Redis(

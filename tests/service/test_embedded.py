@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -67,15 +69,29 @@ async def test_servers_left_running_are_attached_to_and_stopped_in_the_end(data_
         os.chown(pid_file, folder.account.uid, folder.account.gid)
     async with embedded_servers(settings(data_dir)) as servers:
         assert check(servers) != first
-        postmaster = psutil.Process(check(servers))
-        postmaster.kill()  # now Postgres itself dies
-        postmaster.wait()
     async with embedded_servers(settings(data_dir)) as servers:
         check(servers)
     (data_dir / "postgres" / "PG_VERSION").write_text("12\n")
     with pytest.raises(EmbeddedError, match="made by Postgres 12"):
         async with embedded_servers(settings(data_dir)):
             pass
+    assert processes(data_dir) == set()
+
+
+async def test_servers_that_die_are_started_again(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.embedded.LOOK_EVERY_S", 0.1)
+    async with embedded_servers(settings(data_dir)) as servers:
+        first = check(servers)
+        for pid in processes(data_dir):
+            with suppress(psutil.NoSuchProcess):
+                psutil.Process(pid).kill()
+        for _ in range(300):
+            with suppress(psycopg.Error, redis.RedisError):
+                assert check(servers) != first
+                break
+            await asyncio.sleep(0.1)
+        else:
+            pytest.fail("the servers did not come back")
     assert processes(data_dir) == set()
 
 

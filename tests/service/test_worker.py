@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from sqlalchemy import text
 
 from service.db.engine import Sessions
 from service.db.leases import find_suspects, is_alive, open_lease_connection, take_number
 from service.db.runs import RunBusy, claim_run
+from service.embedded.folder import prepare
+from service.embedded.postgres import EmbeddedPostgres
 from service.settings import Settings
 from tests.service.bodies import arm, post, search, wait_for, wait_for_iteration
 from tests.service.model_fake import FakeModel
+from tests.service.test_embedded import processes
 
 Serve = Callable[[Settings], AbstractAsyncContextManager[httpx.AsyncClient]]
 
@@ -139,3 +144,54 @@ async def test_a_run_whose_job_is_lost_gets_a_new_one(
         await session.execute(text("UPDATE procrastinate_jobs SET status = 'failed'"))
     async with serve(settings) as api:
         assert (await wait_for(api, created["id"]))["status"] == "done"
+
+
+@pytest.mark.slow
+async def test_a_database_that_restarts_in_the_middle_costs_nothing(
+    serve: Serve, data_dir: Path, redis_url: str, model: FakeModel
+) -> None:
+    folder = prepare(data_dir)
+    model.delay_s = 0.05
+    async with EmbeddedPostgres(folder) as url:
+        own = Settings(database_url=url, redis_url=redis_url, concurrency=4, sandbox_concurrency=2)
+        async with serve(own) as api:
+            created = await post(api, search(model.url, seeds=[0, 1, 2], iterations=20))
+            await wait_for_iteration(api, created["id"], 3)
+            for pid in list(processes(data_dir)):
+                with suppress(psutil.NoSuchProcess):
+                    psutil.Process(pid).kill()
+            async with EmbeddedPostgres(folder):
+                assert (await api.get("/healthz")).status_code == 200
+                done = await wait_for(api, created["id"])
+                assert done["status"] == "done"
+                assert [run["iteration"] for run in done["runs"]] == [20, 20, 20]
+                assert [run["calls"] for run in done["runs"]] == [20, 20, 20]
+                events = [event async for event in _event_ids(api, created["id"])]
+                assert events == list(range(1, len(events) + 1))
+
+
+async def _event_ids(api: httpx.AsyncClient, search_id: str) -> AsyncIterator[int]:
+    async with api.stream("GET", f"/search/{search_id}/events") as response:
+        async for line in response.aiter_lines():
+            if line.startswith("id: "):
+                yield int(line[4:])
+
+
+async def test_an_openevolve_task_runs_as_it_is(api: httpx.AsyncClient, model: FakeModel) -> None:
+    evaluator = (
+        "import importlib.util\n\n\ndef evaluate(path):\n"
+        "    spec = importlib.util.spec_from_file_location('candidate', path)\n"
+        "    module = importlib.util.module_from_spec(spec)\n    spec.loader.exec_module(module)\n"
+        "    good = [module.f(xs) == xs[::-1] for xs in ([1, 2, 3], [], [3, 1])]\n"
+        "    return {'right': sum(good) / 3, 'nonempty': (good[0] + good[2]) / 2}\n"
+    )
+    files = {"initial_program.py": "def f(xs):\n    return xs\n", "evaluator.py": evaluator}
+    body = search(model.url, iterations=4, tasks=[{"format": "openevolve", "name": "two files", "files": files}])
+    done = await wait_for(api, (await post(api, body))["id"])
+    assert done["status"] == "done", done["runs"]
+    programs = (await api.get(f"/search/{done['id']}/programs?order=newest")).json()["programs"]
+    assert len(programs) == 1 + 8
+    seed = programs[-1]
+    assert seed["components"] == ["nonempty", "right"]
+    assert seed["reward"] == pytest.approx([0.0, 1 / 3])
+    assert seed["metrics"] == pytest.approx({"nonempty": 0.0, "right": 1 / 3})
