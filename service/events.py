@@ -12,7 +12,7 @@ import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Self
+from typing import Any, Self
 
 import redis.asyncio
 from redis.asyncio.retry import Retry
@@ -101,7 +101,7 @@ class EventHub:
     async def _next(self, search_id: int, after: int) -> Sequence[Event]:
         """Some events directly following ``after``: from the stream where it has them, else from Postgres."""
         try:
-            entries = await self._redis.xrange(_stream(search_id), min=f"({after}-0", count=_PAGE)
+            entries: list[Any] = await self._redis.xrange(_stream(search_id), min=f"({after}-0", count=_PAGE) or []
         except (RedisError, OSError):
             entries = []
         events: list[Event] = []

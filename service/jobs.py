@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import procrastinate
 from procrastinate.jobs import Job
 from procrastinate.retry import BaseRetryStrategy, RetryDecision
+from procrastinate.types import JSONDict
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -45,6 +46,7 @@ async def enqueue_runs(session: AsyncSession, run_ids: Sequence[int]) -> None:
     raw = await (await session.connection()).get_raw_connection()
     app = procrastinate.App(connector=procrastinate.PsycopgConnector())
     deferrer = app.configure_task(TASK, queue=QUEUE, connection=raw.driver_connection)
-    job_ids = await deferrer.batch_defer_async(*({"run_id": run_id} for run_id in run_ids))
+    arguments: list[JSONDict] = [{"run_id": run_id} for run_id in run_ids]
+    job_ids = await deferrer.batch_defer_async(*arguments)
     query = "UPDATE runs SET job_id = v.job FROM unnest(CAST(:runs AS bigint[]), CAST(:jobs AS bigint[])) v(run, job) "
     await session.execute(text(query + "WHERE runs.id = v.run"), {"runs": list(run_ids), "jobs": list(job_ids)})

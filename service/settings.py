@@ -56,10 +56,10 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="VPO_", frozen=True, hide_input_in_errors=True)
 
     database_url: Annotated[str | None, BeforeValidator(normalise_database_url)] = Field(
-        None, validation_alias="DATABASE_URL", repr=False
+        default=None, validation_alias="DATABASE_URL", repr=False
     )
     redis_url: Annotated[str | None, BeforeValidator(_check_redis_url)] = Field(
-        None, validation_alias="REDIS_URL", repr=False
+        default=None, validation_alias="REDIS_URL", repr=False
     )
     data_dir: Path = Field(default_factory=default_data_dir)
     host: str = "127.0.0.1"

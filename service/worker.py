@@ -69,7 +69,7 @@ class Worker:
 
     async def _take_jobs(self) -> None:
         app = procrastinate.App(connector=self._services.jobs.connector)
-        app.task(self._run_job, name=TASK, queue=QUEUE, retry=DeferredRuns())
+        app.task(name=TASK, queue=QUEUE, retry=DeferredRuns())(self._run_job)
         await app.run_worker_async(
             queues=[QUEUE],
             concurrency=self._services.settings.concurrency,

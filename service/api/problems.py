@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -46,10 +46,17 @@ def install_problems(app: FastAPI) -> None:
 
 
 def _answer(
-    request: Request, status: int, title: str, detail: str, errors: Sequence[FieldProblem] = (), **headers: str
+    request: Request,
+    status: int,
+    title: str,
+    detail: str,
+    errors: Sequence[FieldProblem] = (),
+    headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     problem = Problem(title=title, status=status, detail=detail, instance=request.url.path, errors=list(errors))
-    return JSONResponse(problem.model_dump(mode="json"), status, headers=headers, media_type=MEDIA_TYPE)
+    return JSONResponse(
+        problem.model_dump(mode="json"), status, headers=headers and dict(headers), media_type=MEDIA_TYPE
+    )
 
 
 async def _api_problem(request: Request, error: Exception) -> Response:
@@ -62,7 +69,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     if error.status_code in (204, 304):
         return Response(status_code=error.status_code, headers=error.headers)
     return _answer(
-        request, error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail), **(error.headers or {})
+        request, error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail), headers=error.headers
     )
 
 
@@ -78,7 +85,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
 async def _no_database(request: Request, error: Exception) -> Response:
     logger.error("the database does not answer: %s", type(error).__name__)
     detail = "The database does not answer. Nothing was changed; try again in a moment."
-    return _answer(request, 503, "Not available", detail, **{"Retry-After": "2"})
+    return _answer(request, 503, "Not available", detail, headers={"Retry-After": "2"})
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sqlalchemy import func, select
+from sqlalchemy import Function, func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import InstrumentedAttribute
 
 from evolve.metrics import best_at_t, pass_at_t, solved_by_t
 from service.db.models import IterationRow, ProgramRow, RunRow, SearchRow
@@ -60,11 +62,11 @@ def _spent(per_run: Sequence[Sequence[int]], horizon: int) -> list[int]:
     total = np.zeros(horizon + 1, dtype=np.int64)
     for values in per_run:
         total[: len(values)] += np.asarray(values[: horizon + 1], dtype=np.int64)
-    return np.cumsum(total).tolist()
+    return [int(value) for value in np.cumsum(total)]
 
 
 async def _load(session: AsyncSession, search_id: int) -> list[_Run]:
-    def in_order(column: object) -> object:
+    def in_order(column: InstrumentedAttribute[Any]) -> Function[Any]:
         return func.array_agg(aggregate_order_by(column, IterationRow.iteration))
 
     finished = (

@@ -41,13 +41,13 @@ def cursor(program: ProgramRow, order: Order) -> str:
     return f"{program.scalar!r}_{program.id}" if order == "best" else str(program.id)
 
 
-def _newest_first(query: Select[tuple[ProgramRow, RunRow]], after: str | None) -> Select[tuple[ProgramRow, RunRow]]:
+def _newest_first(query: Select[ProgramRow, RunRow], after: str | None) -> Select[ProgramRow, RunRow]:
     if after is not None:
         query = query.where(ProgramRow.id < _identity(after))
     return query.order_by(ProgramRow.id.desc())
 
 
-def _best_first(query: Select[tuple[ProgramRow, RunRow]], after: str | None) -> Select[tuple[ProgramRow, RunRow]]:
+def _best_first(query: Select[ProgramRow, RunRow], after: str | None) -> Select[ProgramRow, RunRow]:
     if after is not None:
         scalar_text, _, identity_text = after.partition("_")
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sandbox.verdict import Status as VerdictStatus
 from service.db.models import ProgramRow, RunRow, SearchRow
 from service.schemas import (
     ArmSummary,
@@ -80,7 +81,7 @@ def program_state(row: ProgramRow, run: RunRow, search: SearchRow) -> ProgramSta
         solved=row.solved,
         components=row.components,
         reward=row.reward,
-        statuses=row.statuses,
+        statuses=[VerdictStatus(status) for status in row.statuses],
         messages=row.messages,
         metrics=row.metrics,
         artifacts=row.artifacts,

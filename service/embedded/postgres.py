@@ -57,7 +57,7 @@ class EmbeddedPostgres:
         if not (self._data / "postmaster.pid").exists() or not await self._answers():
             logger.warning("Postgres in %s has ended already: see %s", self._data, self._log)
             return
-        arguments = ["stop", "-D", self._data, "-m", "fast", "-w", "-t", str(int(_STOP_S))]
+        arguments: list[str | Path] = ["stop", "-D", self._data, "-m", "fast", "-w", "-t", str(int(_STOP_S))]
         if await run_program([self._programs / "pg_ctl", *arguments], self._folder, timeout_s=_STOP_S + 5) != 0:
             logger.error("Postgres in %s did not stop within %g s: see %s", self._data, _STOP_S, self._log)
 
@@ -103,7 +103,18 @@ class EmbeddedPostgres:
             "max_connections": "100",
         }
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-        arguments = ["start", "-D", self._data, "-w", "-t", str(int(_START_S)), "-l", self._log, "-o", options]
+        arguments: list[str | Path] = [
+            "start",
+            "-D",
+            self._data,
+            "-w",
+            "-t",
+            str(int(_START_S)),
+            "-l",
+            self._log,
+            "-o",
+            options,
+        ]
         status = await run_program([self._programs / "pg_ctl", *arguments], self._folder, timeout_s=_START_S + 5)
         if status != 0 or not await self._answers():
             raise EmbeddedError(f"Postgres does not start; the end of {self._log}:\n{tail(self._log)}")

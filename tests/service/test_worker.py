@@ -146,7 +146,7 @@ async def test_a_run_whose_job_is_lost_gets_a_new_one(
         assert (await wait_for(api, created["id"]))["status"] == "done"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 async def test_a_database_that_restarts_in_the_middle_costs_nothing(
     serve: Serve, data_dir: Path, redis_url: str, model: FakeModel
 ) -> None:
