@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -19,6 +20,8 @@ from evolve.models import OpenAIModel
 from evolve.request import Request
 from service.model_server import ModelServer, ModelServerError
 from tests.tiny_checkpoint import write_tiny_checkpoint
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.slow
 
@@ -70,45 +73,44 @@ async def test_a_server_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
     await server.stop()
 
 
-def test_the_server_dies_with_its_parent(tiny_checkpoint: Path) -> None:
-    script = textwrap.dedent("""
-        import asyncio, sys
-        from pathlib import Path
-        from service.model_server import ModelServer
-
-        async def main():
-            async with ModelServer(Path(sys.argv[1])) as server:
-                print(server.pid, server.url, flush=True)
-                await asyncio.sleep(600)
-
-        asyncio.run(main())
-    """)
-    command = [sys.executable, "-c", script, str(tiny_checkpoint)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}) as parent:
-        assert parent.stdout is not None
-        pid, url = parent.stdout.readline().split()
-        assert httpx.get(f"{url}/models", trust_env=False).status_code == 200
-        tree = _tree(int(pid))
-        parent.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 60
-    while any(map(_runs, tree)) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not any(map(_runs, tree))
+def test_the_command_says_where_the_model_is_and_stops_on_ctrl_c(tiny_checkpoint: Path) -> None:
+    with _serving("--name", "other", tiny_checkpoint) as (command, url, tree):
+        listed = httpx.get(f"{url}/models", trust_env=False).json()
+        assert listed["data"][0]["id"] == "other"
+        command.send_signal(signal.SIGINT)
+        assert command.wait(timeout=60) == 0
+        assert not any(map(_runs, tree))
 
 
-async def test_stop_leaves_no_process_and_no_log(tiny_checkpoint: Path) -> None:
-    server = ModelServer(tiny_checkpoint, name="other name")
-    await server.start()
-    tree = _tree(server.pid)
-    log = server.log
-    async with httpx.AsyncClient(trust_env=False) as client:
-        listed = (await client.get(f"{server.url}/models")).json()
-    assert listed["data"][0]["id"] == "other name"
-    await server.stop()
-    assert not any(map(_runs, tree))
-    assert log is not None
-    assert not log.exists()
-    await server.stop()
+def test_the_server_dies_with_the_command(tiny_checkpoint: Path) -> None:
+    with _serving(tiny_checkpoint) as (command, _, tree):
+        command.send_signal(signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while any(map(_runs, tree)) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert not any(map(_runs, tree))
+
+
+@contextmanager
+def _serving(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str, list[psutil.Process]]]:
+    """``vpo model serve`` once it is ready: its process, its URL, and all processes below it."""
+    command = [sys.executable, "-m", "service.cli", "model", "serve", "--port", "0", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "80"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said: list[str] = []
+            while "Ctrl-C stops it" not in "".join(said[-1:]) and (line := process.stdout.readline()):
+                said.append(line)
+            ready = next((line for line in said if "is ready at" in line), "")
+            assert ready, (said, process.stderr and process.stderr.read())
+            url = ready.split()[-1]
+            assert f"  vpo search TASK --model {url}#{ready.split()[0]}\n" in said
+            yield process, url, psutil.Process(process.pid).children(recursive=True)
+        finally:
+            process.kill()
 
 
 def _tree(pid: int | None) -> list[psutil.Process]:
