@@ -7,10 +7,11 @@ import itertools
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import httpx
+import psutil
 import psycopg
 import pytest
 import redis
@@ -41,7 +42,18 @@ def public_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
+        for process in _working_in(folder):  # of a test that failed
+            process.kill()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _working_in(folder: Path) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.name().startswith(("postgres", "valkey")) and Path(process.cwd()).is_relative_to(folder):
+                found.append(process)
+    return found
 
 
 @pytest.fixture(scope="session")
