@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 
 _POLL_S = 0.05
+_KILL_TIMEOUT_S = 5.0
 # Runs between fork and exec in a process of its own: a preexec_fn would run in a copy of this large, threaded one.
 # argv: pid of the parent, then the command. The parent may have died before prctl: then nobody will ever send SIGTERM.
 _DIE_WITH_PARENT = (
@@ -86,12 +87,11 @@ class ChildProcess:
         process, self._process = self._process, None
         if process is not None:
             family = _family(process.pid)
-            _signal_group(process.pid, signal.SIGTERM)
-            deadline = time.monotonic() + self._stop_timeout_s
             # Its children end after it, giving back shared memory and the like.
-            while any(map(_runs, family)) and time.monotonic() < deadline:  # noqa: ASYNC110 (no event tells)
-                await asyncio.sleep(_POLL_S)
+            _signal_group(process.pid, signal.SIGTERM)
+            await _gone(family, self._stop_timeout_s)
             _signal_group(process.pid, signal.SIGKILL)
+            await _gone(family, _KILL_TIMEOUT_S)  # the kernel takes a moment
             await process.wait()
         if self._own_log and self.log is not None:
             self.log.unlink(missing_ok=True)
@@ -113,6 +113,13 @@ class ChildProcess:
 def _signal_group(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, number)
+
+
+async def _gone(family: Sequence[psutil.Process], timeout_s: float) -> None:
+    """Return when none of the processes runs any more, or after ``timeout_s`` seconds."""
+    deadline = time.monotonic() + timeout_s
+    while any(map(_runs, family)) and time.monotonic() < deadline:  # noqa: ASYNC110 (no event tells)
+        await asyncio.sleep(_POLL_S)
 
 
 def _family(pid: int) -> list[psutil.Process]:
