@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
+
+from evolve.strict import StrictModel, explain
 
 
 class ConfigError(ValueError):
     """A training configuration is wrong; the message names the field, the value and the fix."""
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 Positive = Annotated[int, Field(ge=1)]
@@ -24,7 +21,7 @@ Rate = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class ModelConfig(_Section):
+class ModelConfig(StrictModel):
     """A Qwen3-architecture model made from scratch (untied embeddings). Sizes are numbers of units."""
 
     hidden: Positive = 128
@@ -36,7 +33,7 @@ class ModelConfig(_Section):
     context_length: Positive = 256
 
 
-class OptimizerConfig(_Section):
+class OptimizerConfig(StrictModel):
     """AdamW. ``schedule: cosine`` decays to a tenth of ``lr``; ``warmup`` counts steps of linear increase."""
 
     lr: Rate = 1e-3
@@ -47,7 +44,7 @@ class OptimizerConfig(_Section):
     grad_clip: Rate = 1.0
 
 
-class WarmupConfig(_Section):
+class WarmupConfig(StrictModel):
     """Supervised steps. ``chain_share``: share of the examples that are chains, the rest are single answers."""
 
     kind: Literal["warmup"] = "warmup"
@@ -57,7 +54,7 @@ class WarmupConfig(_Section):
     optimizer: OptimizerConfig = OptimizerConfig()
 
 
-class EstimatorConfig(_Section):
+class EstimatorConfig(StrictModel):
     """The advantage estimator.
 
     name: a name of :data:`trainer.estimators.ESTIMATORS`. weights: K, weight vectors drawn per prompt. alpha: the
@@ -70,7 +67,7 @@ class EstimatorConfig(_Section):
     epsilon: Rate = 1e-6
 
 
-class RLConfig(_Section):
+class RLConfig(StrictModel):
     """Policy-gradient steps from an initial checkpoint.
 
     prompts, rollouts: P prompts a step, G generations each. m: answers in one generation. mutation_share: share of the
@@ -90,7 +87,7 @@ class RLConfig(_Section):
     optimizer: OptimizerConfig = OptimizerConfig(lr=2e-4)
 
 
-class EvalConfig(_Section):
+class EvalConfig(StrictModel):
     """Held-out evaluation: problems, answers per problem (k at most), every so many steps (0: only at the end)."""
 
     problems: Positive = 256
@@ -99,7 +96,7 @@ class EvalConfig(_Section):
     seed: int = 1000
 
 
-class TrainConfig(_Section):
+class TrainConfig(StrictModel):
     """One training run. Exactly one of ``model`` (from scratch) and ``init`` (a checkpoint folder) is given."""
 
     name: str
@@ -137,9 +134,7 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> TrainConfig:
     try:
         return TrainConfig.model_validate(document)
     except ValidationError as error:
-        raise ConfigError(
-            "\n".join([f"{path}: {error.error_count()} problem(s)", *map(_explain, error.errors())])
-        ) from None
+        raise ConfigError(f"{path}:\n{explain(error)}") from None
 
 
 def _apply(document: dict[str, Any], override: str) -> None:
@@ -153,17 +148,3 @@ def _apply(document: dict[str, Any], override: str) -> None:
         if not isinstance(section, dict):
             raise ConfigError(f"--set {override}: {parent} is not a section")
     section[last] = yaml.safe_load(value)
-
-
-def _explain(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"])
-    if error["type"] != "extra_forbidden":
-        return f"  {where or 'file'}: {error['msg']} (got {error['input']!r})"
-    close = difflib.get_close_matches(str(error["loc"][-1]), _known_keys(), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"  {where}: unknown key{hint}"
-
-
-def _known_keys() -> list[str]:
-    sections = (TrainConfig, ModelConfig, OptimizerConfig, WarmupConfig, RLConfig, EstimatorConfig, EvalConfig)
-    return [key for section in sections for key in section.model_fields]

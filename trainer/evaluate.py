@@ -7,6 +7,7 @@ import math
 import numpy as np
 from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
+from evolve.metrics import chain_best_at_k, chain_pass_at_k, reward_diversity
 from evolve.randomness import generator
 from trainer.config import EvalConfig
 from trainer.domains.base import Domain
@@ -41,13 +42,10 @@ def evaluate(
 def _problem_metrics(rewards: np.ndarray, answers: int) -> dict[str, float]:
     """Metrics of one problem's rewards, shape (chains, m, d)."""
     scalars = rewards.mean(axis=-1)
-    pool = rewards.reshape(-1, rewards.shape[-1])[:answers]
-    best = pool.mean(axis=-1)
-    distances = np.abs(pool[:, None] - pool[None]).sum(axis=-1)
     return {
-        "pass@1": float((scalars[:, 0] == 1).mean()),
-        f"pass@{answers}": float(best.max() == 1),
-        "best@1": float(scalars[:, 0].mean()),
-        f"best@{answers}": float(best.max()),
-        "diversity": float(distances.sum() / (len(pool) * (len(pool) - 1))),
+        "pass@1": chain_pass_at_k(scalars == 1, 1),
+        f"pass@{answers}": chain_pass_at_k(scalars == 1, answers),
+        "best@1": chain_best_at_k(scalars, 1),
+        f"best@{answers}": chain_best_at_k(scalars, answers),
+        "diversity": reward_diversity(rewards.reshape(-1, rewards.shape[-1])[:answers]),
     }

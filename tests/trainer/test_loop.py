@@ -133,7 +133,7 @@ def test_the_loss_is_the_clipped_objective_over_all_tokens() -> None:
 def test_a_wrong_configuration_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("name: a\noutput: o\nmodel: {hiden: 3}\ntrain: {kind: warmup, steps: 0}\n")
-    with pytest.raises(ConfigError, match=r"model\.hiden: unknown key; did you mean 'hidden'") as caught:
+    with pytest.raises(ConfigError, match=r"model: unknown key 'hiden': did you mean 'hidden'") as caught:
         load_config(path)
     assert "train.warmup.steps" in str(caught.value)
     path.write_text("name: a\noutput: o\ntrain: {kind: warmup, steps: 2}\n")

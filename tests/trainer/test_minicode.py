@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 from evolve.chain import ChainFormat, parse_chain
+from evolve.evaluator import make_evaluator
+from evolve.program import Program, source_digest
+from evolve.prompts import render_completion
 from evolve.randomness import generator
+from evolve.task import TestsTask, prompt_context
 from sandbox import CallTest, Sandbox
 from trainer.domains.minicode.domain import MinicodeDomain
 from trainer.domains.minicode.grammar import ENTRY_POINT, parse
 from trainer.domains.minicode.language import build_tokenizer, prompt_format
 from trainer.domains.minicode.problems import held_out, mutate, random_problem, random_program
-from trainer.domains.minicode.suite import enumerate_suite, suite_problem, write_suite
+from trainer.domains.minicode.suite import enumerate_suite, suite_problem, task_document, write_suite
 from trainer.domains.minicode.warmup import IDENTITY, example, random_parent
 
 RNG = 7
@@ -99,6 +103,32 @@ def test_a_mutation_prompt_shows_the_parent_and_its_failures() -> None:
     passed = problem.rewards(parent)
     assert [line[0] for line in text.splitlines()[:6]] == ["+" if ok else "-" for ok in passed[:6]]
     assert f"# {int((passed[6:] == 0).sum())}\n{parent.source}= 3\n" in text
+
+
+@pytest.mark.parametrize("m", [1, 3])
+async def test_a_search_asks_exactly_what_training_asked(m: int) -> None:
+    problem = suite_problem(2000, 0)
+    task = TestsTask.model_validate(task_document(problem, "p"))
+    parent = mutate(problem.target, generator(RNG, "asked"))
+    async with Sandbox(concurrency=1) as sandbox:
+        evaluation = await make_evaluator(task, sandbox).evaluate(parent.source)
+    assert list(evaluation.reward) == problem.rewards(parent).tolist()
+    program = Program(
+        number=1,
+        iteration=1,
+        index=0,
+        island=0,
+        parents=(0,),
+        source=parent.source,
+        digest=source_digest(parent.source),
+        operator="scratch",
+        evaluation=evaluation,
+    )
+    template = prompt_format(m).template
+    assert template is not None
+    for shown, source in ((None, None), (program, parent.source)):
+        context = prompt_context(task, parent=shown, inspirations=(), m=m, edit="whole")
+        assert render_completion(template, context) == MinicodeDomain().prompt(problem, m, source)
 
 
 def test_the_tokenizer_reads_any_ascii_text_back() -> None:
