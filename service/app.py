@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Scope
 
-from service.api import events, health, programs, searches
+from service.api import events, health, iterations, programs, searches
 from service.api.health import product_version
 from service.api.problems import install_problems
 from service.db.migrate import migrate
@@ -66,7 +66,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             yield
 
     app = FastAPI(title="vpo-search", version=product_version(), description=_DESCRIPTION, lifespan=lifespan)
-    for router in (searches.router, programs.router, events.router, health.router):
+    for router in (searches.router, programs.router, iterations.router, events.router, health.router):
         app.include_router(router)
     install_problems(app)
     _add_dashboard(app)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -14,6 +14,8 @@ from service.outcome import Outcome, Watch
 from service.schemas import (
     Curve,
     IterationEvent,
+    IterationPage,
+    IterationState,
     ProgramPage,
     ProgramState,
     Readiness,
@@ -26,6 +28,8 @@ from service.spec import SearchSpec
 
 _RECONNECT_S = 1.0
 _RECONNECTS = 30
+
+Page = TypeVar("Page", IterationPage, ProgramPage)
 
 
 class ServiceError(RuntimeError):
@@ -100,13 +104,13 @@ class ServiceClient:
 
     async def programs(self, search_id: str, run_id: str) -> list[ProgramState]:
         """Every program of a run, newest first."""
-        found: list[ProgramState] = []
-        path: str | None = f"/search/{search_id}/programs?run={run_id}&order=newest&limit=500"
-        while path is not None:
-            page = ProgramPage.model_validate_json((await self._request("GET", path)).content)
-            found += page.programs
-            path = page.next
-        return found
+        first = f"/search/{search_id}/programs?run={run_id}&order=newest&limit=500"
+        return [program async for page in self._pages(ProgramPage, first) for program in page.programs]
+
+    async def iterations(self, search_id: str, run_id: str, *, replies: bool = False) -> list[IterationState]:
+        """Every finished iteration of a run. replies: with the model's texts."""
+        first = f"/search/{search_id}/iterations?run={run_id}&limit=500&replies={str(replies).lower()}"
+        return [iteration async for page in self._pages(IterationPage, first) for iteration in page.iterations]
 
     async def events(self, search_id: str) -> AsyncIterator[ServerEvent]:
         """Every event of a search from its first, each once, until it is over; reconnects where the stream breaks."""
@@ -125,6 +129,12 @@ class ServiceClient:
                 if failures > _RECONNECTS:
                     raise ServiceError(f"{self.url} does not answer any more ({type(error).__name__})") from None
             await asyncio.sleep(_RECONNECT_S)
+
+    async def _pages(self, kind: type[Page], path: str | None) -> AsyncIterator[Page]:
+        while path is not None:
+            page = kind.model_validate_json((await self._request("GET", path)).content)
+            yield page
+            path = page.next
 
     async def _stream(self, search_id: str, last: str) -> AsyncIterator[ServerEvent]:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": last}

@@ -178,6 +178,43 @@ class ProgramPage(_Answer):
     next: str | None
 
 
+class RejectedAnswer(_Answer):
+    """An answer of a reply that became no program. index: its place in the reply. reason, detail: why."""
+
+    index: int
+    reason: str
+    detail: str
+
+
+class IterationState(_Answer):
+    """One finished iteration: what the model answered, and what became of it.
+
+    parents: numbers of programs. evaluations: answers judged. tokens: of prompt and answer. rejected: other answers.
+    error: why it brought nothing. reply: the model's texts, where they were asked for. best, solved: of the run by now.
+    """
+
+    run: str
+    iteration: int
+    island: int
+    parents: list[int]
+    evaluations: int
+    lost_calls: int
+    tokens: int
+    rejected: list[RejectedAnswer]
+    error: str | None
+    best: float
+    solved: bool
+    reply: list[str] | None
+    finished_at: datetime
+
+
+class IterationPage(_Answer):
+    """Iterations in the order of runs and time. next: URL of the following page, null at the end."""
+
+    iterations: list[IterationState]
+    next: str | None
+
+
 class IterationEvent(_Answer):
     """Data of an ``iteration`` event. programs: judged in this iteration. error: why it brought nothing."""
 

@@ -25,7 +25,7 @@ from service.cli.report import summary_table
 from service.cli.search import carry_out
 from service.client import RemoteSearcher, ServiceClient
 from service.outcome import Outcome
-from service.schemas import ProgramState
+from service.schemas import IterationState, ProgramState
 from service.spec import SearchSpec
 
 
@@ -56,15 +56,18 @@ async def search(console: Console, suite: Suite, model: Path, iterations: int) -
                 search=SearchConfig(max_tokens=384, temperature=0.8),
             )
             outcome = await carry_out(console, RemoteSearcher(client), spec, stop)
-            await explain(console, client, outcome, iterations)
+            await explain(console, client, outcome)
 
 
-async def explain(console: Console, client: ServiceClient, outcome: Outcome, iterations: int) -> None:
+async def explain(console: Console, client: ServiceClient, outcome: Outcome) -> None:
     """Per problem: what was judged, how each assert went, and the reasons of failures."""
     for run in outcome.runs:
         programs = [program for program in await client.programs(outcome.curve.search, run.id) if program.iteration]
+        iterations = await client.iterations(outcome.curve.search, run.id)
         console.print(f"\n{run.task}: {run.status}, {run.iteration} iterations, best {run.best}, tokens {run.tokens:,}")
         console.print(f"  {run.calls} replies, {len(programs)} new programs judged on {_asserts(programs)} asserts")
+        for (reason, detail), times in _rejections(iterations).most_common(6):
+            console.print(f"  {times} x answer rejected, {reason}: {detail}", markup=False, highlight=False)
         for (status, message), times in _failures(programs).most_common(6):
             console.print(f"  {times} x {status}: {message}", markup=False, highlight=False)
     console.print(summary_table(outcome.curve))
@@ -80,6 +83,10 @@ def _failures(programs: list[ProgramState]) -> Counter[tuple[str, str]]:
         for program in programs
         for status, message in zip(program.statuses, program.messages, strict=True)
     )
+
+
+def _rejections(iterations: list[IterationState]) -> Counter[tuple[str, str]]:
+    return Counter((answer.reason, answer.detail[:120]) for row in iterations for answer in row.rejected)
 
 
 def main() -> None:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.verdict import Status as VerdictStatus
-from service.db.models import ProgramRow, RunRow, SearchRow
+from service.db.models import IterationRow, ProgramRow, RunRow, SearchRow
 from service.schemas import (
     ArmSummary,
+    IterationState,
     ProgramState,
+    RejectedAnswer,
     RunState,
     RunStatus,
     SearchDetail,
@@ -86,6 +88,26 @@ def program_state(row: ProgramRow, run: RunRow, search: SearchRow) -> ProgramSta
         metrics=row.metrics,
         artifacts=row.artifacts,
         created_at=row.created_at,
+    )
+
+
+def iteration_state(row: IterationRow, *, replies: bool) -> IterationState:
+    """One finished iteration. replies: whether with the model's texts, which must have been loaded then."""
+    assert row.finished_at is not None  # only finished ones are read
+    return IterationState(
+        run=str(row.run_id),
+        iteration=row.iteration,
+        island=row.island or 0,
+        parents=row.parents or [],
+        evaluations=row.evaluations,
+        lost_calls=row.lost_calls,
+        tokens=row.tokens,
+        rejected=[RejectedAnswer(index=i, reason=why, detail=detail) for i, why, detail in row.rejected or ()],
+        error=row.error,
+        best=row.best_scalar or 0.0,
+        solved=bool(row.solved),
+        reply=row.reply["texts"] if replies and row.reply is not None else None,
+        finished_at=row.finished_at,
     )
 
 

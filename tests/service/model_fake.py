@@ -27,11 +27,13 @@ def answer(seed: int, sample: int) -> str:
 
 
 class FakeModel:
-    """Start with ``with``. delay_s: before each reply. status: answered instead of 200. Seeds asked for are kept."""
+    """Start with ``with``. delay_s: before each reply. status: answered instead of 200. texts: replies for every
+    request, instead of those made from its seed. Seeds asked for are kept."""
 
     def __init__(self) -> None:
         self.delay_s = 0.0
         self.status = 200
+        self.texts: list[str] | None = None
         self.seeds: list[int] = []
         self.keys: list[str | None] = []
         fake = self
@@ -67,7 +69,7 @@ class FakeModel:
     def reply(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if self.status != 200:
             return self.status, {"error": {"message": f"status {self.status}"}}
-        texts = [answer(body["seed"], i) for i in range(body["n"])]
+        texts = self.texts or [answer(body["seed"], i) for i in range(body["n"])]
         choices = [
             {"index": i, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             for i, text in enumerate(texts)

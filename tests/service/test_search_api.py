@@ -190,6 +190,30 @@ async def test_openapi_describes_everything_with_an_example(api: httpx.AsyncClie
     await api.post(f"/search/{created['id']}/cancel")
 
 
+async def test_every_answer_is_accounted_for(api: httpx.AsyncClient, model: FakeModel) -> None:
+    model.texts = ["```python\ndef f(xs):\n    return [\n```", "```python\ndef f(xs):\n    return xs\n```"]
+    created = await post(api, search(model.url, seeds=[0, 1], iterations=3))
+    await wait_for(api, created["id"])
+    found, url = [], f"/search/{created['id']}/iterations?limit=2&replies=true"
+    while url:
+        page = (await api.get(url)).json()
+        found += page["iterations"]
+        url = page["next"]
+    runs = [run["id"] for run in created["runs"]]
+    assert [(row["run"], row["iteration"]) for row in found] == [(run, t) for run in runs for t in (1, 2, 3)]
+    for row in found:
+        assert row["evaluations"] + len(row["rejected"]) == 2
+        assert row["reply"] == model.texts
+        assert row["rejected"][0]["reason"] == "unparsable"
+        assert "never closed" in row["rejected"][0]["detail"]
+    assert [row["evaluations"] for row in found[:3]] == [1, 0, 0]
+    assert found[1]["rejected"][1]["reason"] == "known"
+    plain = (await api.get(f"/search/{created['id']}/iterations?run={runs[1]}")).json()
+    assert plain["next"] is None
+    assert [(row["run"], row["reply"]) for row in plain["iterations"]] == [(runs[1], None)] * 3
+    assert (await api.get(f"/search/{created['id']}/iterations?after=7")).status_code == 422
+
+
 async def _all_programs(api: httpx.AsyncClient, url: str | None) -> list[dict[str, Any]]:
     programs = []
     while url:
