@@ -1,15 +1,33 @@
-"""Domains: a generator of problems, prompts, a parser of answers, and a reward vector."""
+"""Domains: a generator or loader of problems, prompts, a parser of answers, and a reward vector."""
 
 from __future__ import annotations
 
-from trainer.domains.base import Domain
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from evolve.strict import StrictModel, explain, unknown_key
+from trainer.domains.base import Domain, DomainError
 from trainer.domains.minicode.domain import MinicodeDomain
 
-DOMAINS: dict[str, type[Domain]] = {"minicode": MinicodeDomain}
+
+class NoOptions(StrictModel):
+    """The options of a domain that has none."""
 
 
-def make_domain(name: str) -> Domain:
-    """The domain of that name; a :class:`KeyError` lists the known ones."""
+DOMAINS: dict[str, tuple[type[StrictModel], Callable[[Any], Domain]]] = {
+    "minicode": (NoOptions, lambda _: MinicodeDomain()),
+}
+"""By name: the model of a domain's options, and what makes the domain of them."""
+
+
+def make_domain(name: str, options: Mapping[str, Any] | None = None) -> Domain:
+    """The domain of that name with its options. Raises :class:`DomainError` for an unknown name or option."""
     if name not in DOMAINS:
-        raise KeyError(f"unknown domain {name!r}; known: {', '.join(sorted(DOMAINS))}")
-    return DOMAINS[name]()
+        raise DomainError(f"domain: {unknown_key(name, DOMAINS)}")
+    model, make = DOMAINS[name]
+    try:
+        return make(model.model_validate(dict(options or {})))
+    except ValidationError as error:
+        raise DomainError(f"options of domain {name!r}: {explain(error)}") from None
