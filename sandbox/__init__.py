@@ -13,6 +13,7 @@ from sandbox.cases import CallTest, EvaluatorResult, StdioTest
 from sandbox.errors import SandboxClosed, SandboxError, SandboxUnavailable
 from sandbox.limits import Limits
 from sandbox.runner import Sandbox
+from sandbox.tiers import Tier
 from sandbox.verdict import Status, Verdict
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "SandboxUnavailable",
     "Status",
     "StdioTest",
+    "Tier",
     "Verdict",
 ]

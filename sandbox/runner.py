@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from sandbox.cases import CallTest, EvaluatorResult, StdioTest
@@ -19,6 +20,7 @@ from sandbox.jail.launcher import Job, Report
 from sandbox.jail.probe import find_isolation
 from sandbox.jail.run import JobRun, RunCancelledError
 from sandbox.limits import Limits
+from sandbox.tiers import Tier
 from sandbox.verdict import Status, Verdict
 
 ANSWER_BYTES = 1 << 20
@@ -37,13 +39,22 @@ Result = TypeVar("Result")
 class Sandbox:
     """Judges programs in jails, at most ``concurrency`` at once.
 
-    limits: the bounds where a call gives none. Usable from any event loop; :meth:`close` ends every jail.
+    limits: the bounds where a call gives none. minimum_tier: nothing is run below it. tier: this tier exactly, and
+    none other (for tests and diagnosis). Usable from any event loop; :meth:`close` ends every jail.
     """
 
-    def __init__(self, concurrency: int = 2, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        concurrency: int = 2,
+        limits: Limits | None = None,
+        *,
+        minimum_tier: Tier = Tier.JAIL,
+        tier: Tier | None = None,
+    ) -> None:
         if concurrency < 1:
             raise ValueError(f"sandbox concurrency must be at least 1, not {concurrency!r}")
         self.limits = limits or Limits()
+        self._minimum, self._exactly = minimum_tier, tier
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="sandbox")
         self._closed = False
         self._isolation: Isolation | None = None
@@ -62,6 +73,11 @@ class Sandbox:
         """Raise :class:`SandboxUnavailable` unless a canary was isolated properly; cheap after the first time."""
         if self._isolation is None:
             await asyncio.wrap_future(self._submit(self._probe))
+
+    @property
+    def tier(self) -> Tier:
+        """The tier that :meth:`check` found; ``NONE`` before."""
+        return Tier.NONE if self._isolation is None else self._isolation.tier
 
     async def grade_calls(
         self, source: str, entry_point: str, tests: Sequence[CallTest], limits: Limits | None = None
@@ -93,7 +109,8 @@ class Sandbox:
         """
         limits = limits or EVALUATOR_LIMITS
         job = evaluator_job(source, files, suffix, limits, packages=packages)
-        return judge_evaluation((await self._results(job))[0], limits)
+        result = judge_evaluation((await self._results(job))[0], limits)
+        return replace(result, verdict=replace(result.verdict, tier=self.tier))
 
     async def close(self) -> None:
         """End every jail and wait until each is gone. The sandbox cannot be used afterwards."""
@@ -107,7 +124,7 @@ class Sandbox:
     def _probe(self) -> None:
         with self._probing:
             if self._isolation is None:
-                self._isolation = find_isolation()
+                self._isolation = find_isolation(self._minimum, self._exactly)
 
     async def _grade(
         self,
@@ -128,12 +145,13 @@ class Sandbox:
             "environment": ENVIRONMENT,
         }
         results = await self._results(Job(harness="harness", payload=payload, limits=limits))
-        return [
+        verdicts = [
             Verdict(name=test.name, status=Status.INFRASTRUCTURE, message=f"the sandbox failed: {result}"[:500])
             if isinstance(result, str)
             else judge(test, result, limits)
             for test, result in zip(tests, results, strict=True)
         ]
+        return [replace(verdict, tier=self.tier) for verdict in verdicts]
 
     async def _results(self, job: Job) -> list[Report | str]:
         await self.check()

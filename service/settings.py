@@ -10,6 +10,8 @@ import platformdirs
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from sandbox.tiers import Tier
+
 _DRIVER = "postgresql+psycopg://"
 
 
@@ -49,6 +51,7 @@ class Settings(BaseSettings):
 
     database_url, redis_url: real servers; unset starts embedded ones in ``data_dir``.
     concurrency: runs that a worker works on at once. sandbox_concurrency: jails alive at once.
+    min_tier: the weakest isolation that programs may run in; lower than ``jail`` only on purpose.
     worker: whether ``vpo serve`` also works on jobs itself.
     model_timeout_s: for one whole answer of a model.
     """
@@ -67,5 +70,6 @@ class Settings(BaseSettings):
     worker: bool = True
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 16
     sandbox_concurrency: Annotated[int, Field(ge=1, le=256)] = Field(default_factory=lambda: os.cpu_count() or 2)
+    min_tier: Tier = Tier.JAIL
     model_timeout_s: Annotated[float, Field(gt=0)] = 300.0
     log_level: str = "info"

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sandbox.inside.supervisor import SCRATCH
 from sandbox.jail.interpreter import Interpreter
+from sandbox.tiers import Tier
 
 SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64")
 LINKER_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
@@ -44,6 +45,10 @@ class Isolation:
     privileged: bool
     demoted: bool
     proc: bool
+
+    @property
+    def tier(self) -> Tier:
+        return Tier.JAIL
 
 
 def installed_bubblewraps() -> Iterator[Path]:

@@ -16,6 +16,7 @@ from sandbox.jail.bubblewrap import Isolation, installed_bubblewraps
 from sandbox.jail.launcher import Jail, JailError, Job
 from sandbox.jail.uids import next_uid
 from sandbox.limits import Limits
+from sandbox.tiers import Tier
 
 CANARY = """
 import os, socket
@@ -44,8 +45,14 @@ def canary():
 """
 
 
-def find_isolation() -> Isolation:
-    """The first way of isolating that works here. Raises :class:`SandboxUnavailable`."""
+def find_isolation(minimum: Tier = Tier.JAIL, exactly: Tier | None = None) -> Isolation:
+    """The strongest way of isolating that works here, at least of tier ``minimum``, or of tier ``exactly``.
+
+    Raises :class:`SandboxUnavailable`.
+    """
+    wanted = exactly or minimum
+    if wanted > Tier.JAIL or exactly not in (None, Tier.JAIL):
+        raise SandboxUnavailable(f"tier {wanted} cannot be had here", "ask for tier jail")
     reasons: list[str] = []
     for isolation in ways():
         reason = try_out(isolation)

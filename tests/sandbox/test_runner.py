@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sandbox import CallTest, Limits, Sandbox, SandboxClosed, SandboxError, Status, StdioTest
+from sandbox import CallTest, Limits, Sandbox, SandboxClosed, SandboxError, Status, StdioTest, Tier
 from sandbox.jail.bubblewrap import Isolation
 from sandbox.jail.probe import find_isolation
 from sandbox.runner import preloadable_imports
@@ -28,6 +28,7 @@ async def test_a_right_answer_passes_with_its_measurements(sandbox: Sandbox) -> 
     (verdict,) = await sandbox.grade_calls(source, "f", one([1, 2, 3], [3, 1, 2]))
 
     assert verdict.passed
+    assert verdict.tier == sandbox.tier >= Tier.JAIL
     assert verdict.message == ""
     assert verdict.actual == "[1, 2, 3]"
     assert 0 < verdict.cpu_s < 5
@@ -249,7 +250,7 @@ def broken_bwrap(folder: Path, failures: int, monkeypatch: pytest.MonkeyPatch) -
     )
     script.chmod(0o755)
     isolation = Isolation(bwrap=script, privileged=real.privileged, demoted=real.demoted, proc=real.proc)
-    monkeypatch.setattr("sandbox.runner.find_isolation", lambda: isolation)
+    monkeypatch.setattr("sandbox.runner.find_isolation", lambda *_: isolation)
     return isolation
 
 
