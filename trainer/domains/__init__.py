@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from evolve.strict import StrictModel, explain, unknown_key
 from trainer.domains.base import Domain, DomainError
+from trainer.domains.maze.domain import MazeDomain, MazeOptions
 from trainer.domains.minicode.domain import MinicodeDomain
 
 
@@ -17,6 +18,7 @@ class NoOptions(StrictModel):
 
 
 DOMAINS: dict[str, tuple[type[StrictModel], Callable[[Any], Domain]]] = {
+    "maze": (MazeOptions, MazeDomain),
     "minicode": (NoOptions, lambda _: MinicodeDomain()),
 }
 """By name: the model of a domain's options, and what makes the domain of them."""
