@@ -10,6 +10,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from evolve.strict import StrictModel, explain
+from trainer.estimators.config import EstimatorConfig
 
 
 class ConfigError(ValueError):
@@ -52,19 +53,6 @@ class WarmupConfig(StrictModel):
     batch: Positive = 96
     chain_share: Share = 0.5
     optimizer: OptimizerConfig = OptimizerConfig()
-
-
-class EstimatorConfig(StrictModel):
-    """The advantage estimator.
-
-    name: a name of :data:`trainer.estimators.ESTIMATORS`. weights: K, weight vectors drawn per prompt. alpha: the
-    Dirichlet's concentration. epsilon: added to the group's standard deviation.
-    """
-
-    name: Literal["vpo", "grpo"]
-    weights: Positive = 100
-    alpha: Rate = 1.0
-    epsilon: Rate = 1e-6
 
 
 class RLConfig(StrictModel):

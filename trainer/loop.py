@@ -18,12 +18,13 @@ import torch
 
 from evolve.chain import ChainFormat
 from evolve.manifest import Manifest, read_manifest
-from evolve.randomness import generator
 from trainer.checkpoint import load_state, save_model, save_state
 from trainer.config import RLConfig, TrainConfig, WarmupConfig
 from trainer.domains import make_domain
 from trainer.estimators import ESTIMATORS
-from trainer.estimators.vpo import dirichlet_weights, set_scores
+from trainer.estimators.groups import make_groups
+from trainer.estimators.vpo import set_scores
+from trainer.estimators.weights import dirichlet_weights
 from trainer.evaluate import evaluate
 from trainer.loss import k3, log_probabilities, masked_mean, policy_loss
 from trainer.model import load_model, load_tokenizer, new_model
@@ -106,8 +107,10 @@ class Training:
                 self.model, self.tokenizer, prompts, keys, max_tokens=max_tokens, temperature=config.temperature
             )
             rewards, components, answers = reward_tensor(self.domain, problems, rollouts.texts, config.m)
-            weights = self._weights(config, components, step)
-            advantages = estimator(rewards, components, weights, config.estimator.epsilon)
+            groups = make_groups(rewards, components=components)
+            drawn = estimator.draw(groups, config.estimator, seed, step)
+            advantages = estimator.advantages(groups, drawn, config.estimator)[:, :, 0]
+            weights = dirichlet_weights(groups.components, groups.prompts, 100, 1.0, seed, step)
             row = self._update(config, reference, rollouts, advantages, step)
             self.pool = next_pool(items, rewards, answers, components, (seed, step))
             self.tokens += int(rollouts.mask.sum())
@@ -125,14 +128,6 @@ class Training:
             }
 
         return take_step
-
-    def _weights(self, config: RLConfig, components: np.ndarray, step: int) -> np.ndarray:
-        count, alpha, width = config.estimator.weights, config.estimator.alpha, components.shape[1]
-        rngs = [generator(self.config.seed, step, p, "weights") for p in range(len(components))]
-        sizes = components.sum(axis=1)
-        return np.stack(
-            [dirichlet_weights(rng, count, int(d), width, alpha) for rng, d in zip(rngs, sizes, strict=True)]
-        )
 
     def _update(
         self, config: RLConfig, reference: torch.nn.Module, rollouts: Any, advantages: np.ndarray, step: int

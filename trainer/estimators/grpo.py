@@ -1,18 +1,17 @@
-"""GRPO (DeepSeekMath, arXiv 2402.03300, section 4.1): group-normalised task scalar.
+"""GRPO (DeepSeekMath, arXiv 2402.03300, section 4.1): A = (s - mean(s)) / (std(s) + epsilon), s the task scalar.
 
-Departures: the deviation is the unbiased one (see :mod:`trainer.estimators.normalise`). With m > 1 answers the scalar
-is that of the first answer; GRPO is meant for m = 1.
+Departures:
+1. With m > 1 answers the scalar is that of the first one; GRPO is meant for m = 1.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from trainer.estimators.config import GrpoConfig
+from trainer.estimators.groups import Floats, Groups
+from trainer.estimators.normalise import for_all_answers, z_scores
 
-from trainer.estimators.normalise import z_scores
 
-
-def grpo(rewards: np.ndarray, components: np.ndarray, weights: np.ndarray, epsilon: float) -> np.ndarray:
-    """Advantages (P, G) from the mean over each prompt's components; ``weights`` is not used."""
+def grpo(groups: Groups, weights: Floats, config: GrpoConfig) -> Floats:
+    """Advantages (P, G, m), equal for all answers; ``weights`` is not used."""
     del weights
-    scalars = (rewards[:, :, 0] * components[:, None]).sum(axis=-1) / components.sum(axis=-1)[:, None]
-    return z_scores(scalars, epsilon)
+    return for_all_answers(z_scores(groups.scalars[:, :, 0], groups.valid, config.epsilon, config.deviation), groups.m)

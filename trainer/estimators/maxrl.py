@@ -1,0 +1,25 @@
+"""MaxRL (Maximum Likelihood Reinforcement Learning, arXiv 2602.02710): A = (s - mean(s)) / (mean(s) + epsilon).
+
+For pass/fail scalars its expected gradient is that of a truncated log-likelihood of success: hard prompts weigh more.
+
+Departures:
+1. s is the task scalar in [0, 1], not only pass or fail.
+2. With m > 1 answers the scalar is that of the first one; MaxRL is meant for m = 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainer.estimators.config import MaxrlConfig
+from trainer.estimators.groups import Floats, Groups
+from trainer.estimators.normalise import centred, for_all_answers
+
+
+def maxrl(groups: Groups, weights: Floats, config: MaxrlConfig) -> Floats:
+    """Advantages (P, G, m), equal for all answers, at least -1; ``weights`` is not used."""
+    del weights
+    valid, scores = groups.valid, groups.scalars[:, :, 0]
+    count = np.maximum(valid.sum(axis=1, keepdims=True), 1)
+    means = np.where(valid, scores, 0.0).sum(axis=1, keepdims=True) / count
+    return for_all_answers(centred(scores, valid) / (means + config.epsilon), groups.m)
