@@ -1,231 +1,311 @@
-"""One island's population: a bounded MAP-Elites archive over reward vectors.
+"""One island's population: a bounded archive over reward vectors, of one of three kinds.
 
 A program lives in the archive as long as it is the best of at least one niche. There are two families of niches:
 
-- cells of a grid over features (source length and tests passed by default): the classic MAP-Elites map;
+- cells of a feature space, a grid (``grid``: MAP-Elites, Mouret and Clune 2015) or a Voronoi tessellation (``cvt``:
+  :mod:`evolve.voronoi`);
 - reward niches, one per pattern of the reward vector (with pass/fail tests: one per set of passed tests), so that a
-  program that alone passes some test stays a possible parent however low its mean is.
+  program that alone passes some test stays a possible parent however low its mean is. At most ``capacity`` of them: the
+  worst goes first, sparing whoever alone is best at some component.
 
-Both are bounded, so inserting and selecting cost the same in the millionth iteration as in the thousandth. The members'
-reward vectors lie in one compact matrix, on which :mod:`evolve.selection` works.
+``elite`` has neither: it keeps the ``capacity`` best programs.
+
+Everything is bounded, and what an insert or a selection costs does not grow with the number of members
+(:mod:`evolve.members`), nor with that of programs seen.
 """
 
 from __future__ import annotations
 
-import math
+from bisect import bisect_left, insort
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.config import METRIC_PREFIX, ArchiveConfig, FeatureConfig
+from evolve.config import ArchiveConfig
+from evolve.features import in_bins, positions
+from evolve.members import Levels, Members, Pool, Rank, Rewards, rank
 from evolve.program import Program
-from sandbox.verdict import Status
+from evolve.voronoi import cell as voronoi_cell
+from evolve.voronoi import centroids
 
-_SHORTEST = 16.0  # characters: everything shorter is in the first length bin
-_DOUBLINGS = 12.0  # 16 characters to 64 Ki characters
+_COMPARED = 2_048  # members that a newcomer's behaviour is compared with: bounds what that costs
 
 _Key = bytes | tuple[int, ...]
 
 
-class Archive:
-    """A MAP-Elites archive. Members are numbered by row, 0 to ``len(archive) - 1``; rows change with every insert."""
+class Archive(Protocol):
+    """What selection and islands need of a population. :func:`make_archive` makes one."""
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, number: object) -> bool: ...
+
+    def __getitem__(self, number: int) -> Program:
+        """The member with a program number."""
+        ...
+
+    @property
+    def members(self) -> Sequence[Program]:
+        """The programs, by row. Rows change with every insert."""
+        ...
+
+    def vector(self, program: Program) -> Rewards:
+        """A program's reward vector in the archive's order of components, shape (d,)."""
+        ...
+
+    def accepts(self, program: Program) -> bool:
+        """Whether :meth:`insert` would make the program a member; changes nothing."""
+        ...
+
+    def insert(self, program: Program) -> bool:
+        """Offer a program; true when it is a member afterwards. One that could not be judged never is."""
+        ...
+
+    def best(self, count: int) -> list[Program]:
+        """The ``count`` members with the highest task scalar, best first; ties: shorter, then older."""
+        ...
+
+    def pool(self, limit: int, elites: int, rng: np.random.Generator) -> Pool:
+        """What to select from: all members, or the ``elites`` best and a uniform sample, about ``limit`` in all."""
+        ...
+
+
+class CellFamily(Protocol):
+    """A division of feature space into cells, each of which keeps its best program."""
+
+    def cell(self, program: Program, vector: Rewards) -> tuple[int, ...]:
+        """The program's cell. vector: its reward vector, shape (d,)."""
+        ...
+
+
+class _Featured:
+    """A family over the configured features. Behaviour is compared with that of the first program it is asked about."""
 
     def __init__(self, config: ArchiveConfig) -> None:
         self._config = config
+        self._first: dict[str, float] | None = None
+
+    def point(self, program: Program) -> Rewards:
+        return positions(self._config.features, program, self._difference)
+
+    def _difference(self, program: Program) -> float:
+        rewards = dict(zip(program.evaluation.components, program.evaluation.reward, strict=True))
+        if self._first is None:
+            self._first = rewards
+        names = self._first.keys() | rewards.keys()
+        return sum(abs(self._first.get(name, 0.0) - rewards.get(name, 0.0)) for name in names) / max(1, len(names))
+
+
+class Grid(_Featured):
+    """Equal bins along every feature."""
+
+    def cell(self, program: Program, vector: Rewards) -> tuple[int, ...]:
+        return in_bins(self._config.features, self.point(program))
+
+
+class Voronoi(_Featured):
+    """The nearest of ``centroids`` points: in feature space or, without features, among reward vectors.
+
+    The space of reward vectors has the components of the first program; later ones do not count.
+    """
+
+    _dimensions: int | None = None
+
+    def cell(self, program: Program, vector: Rewards) -> tuple[int, ...]:
+        if self._config.features:
+            point = self.point(program)
+            return (voronoi_cell(point, centroids(self._config.centroids, len(point), "features")),)
+        if self._dimensions is None:
+            self._dimensions = len(vector)
+        point = np.zeros(self._dimensions)
+        shared = min(len(vector), self._dimensions)
+        point[:shared] = vector[:shared]
+        return (voronoi_cell(point, centroids(self._config.centroids, self._dimensions, "rewards")),)
+
+
+CELLS: dict[str, type[Grid] | type[Voronoi] | None] = {"grid": Grid, "cvt": Voronoi, "elite": None}
+"""The kinds of archive, and the family of cells that each has."""
+
+
+def make_archive(config: ArchiveConfig) -> NicheArchive:
+    """An empty archive of the configured kind."""
+    family = CELLS[config.kind]
+    return NicheArchive(config, family(config) if family else None)
+
+
+class NicheArchive:
+    """An :class:`Archive` of niches; see the module."""
+
+    def __init__(self, config: ArchiveConfig, cells: CellFamily | None) -> None:
+        self._config, self._cells = config, cells
+        self._members = Members(config.levels)
         self._niches: dict[_Key, int] = {}
         self._niches_of: dict[int, set[_Key]] = {}
-        self._row_of: dict[int, int] = {}
-        self._members: list[Program] = []
-        self._columns: dict[str, int] = {}
-        self._rewards = np.zeros((64, 0))
-        self._levels = np.zeros((64, 0), dtype=np.uint8)
-        self._scalars = np.zeros(64)
-        self._digests = np.zeros(64, dtype="S64")
-        self._patterns: dict[int, bytes] = {}  # program number to the reward niche that it holds
-        self._holds_pattern = np.zeros(64, dtype=bool)
+        self._patterns = _Patterns(self._members, spare=cells is not None)
 
     def __len__(self) -> int:
         return len(self._members)
 
     def __contains__(self, number: object) -> bool:
-        return number in self._row_of
+        return number in self._members
+
+    def __getitem__(self, number: int) -> Program:
+        return self._members[number]
 
     @property
     def members(self) -> Sequence[Program]:
         """The programs, by row."""
-        return self._members
+        return self._members.programs
 
     @property
-    def rewards(self) -> NDArray[np.float64]:
+    def rewards(self) -> Rewards:
         """Reward vectors by row, shape (n, d), in [0, 1]. A view: valid until the next insert."""
-        return self._rewards[: len(self._members)]
+        return self._members.rewards
 
     @property
-    def scalars(self) -> NDArray[np.float64]:
+    def scalars(self) -> Rewards:
         """Task scalars by row, shape (n,), in [0, 1]. A view: valid until the next insert."""
-        return self._scalars[: len(self._members)]
+        return self._members.scalars
 
     @property
-    def levels(self) -> NDArray[np.uint8]:
+    def levels(self) -> Levels:
         """Reward vectors in whole steps, shape (n, d): programs of one reward niche have equal rows. A view."""
-        return self._levels[: len(self._members)]
+        return self._members.levels
 
-    def holds(self, digest: str) -> NDArray[np.bool_]:
-        """Which rows are programs with this digest, shape (n,)."""
-        held: NDArray[np.bool_] = self._digests[: len(self._members)] == np.bytes_(digest, "ascii")
-        return held
+    def vector(self, program: Program) -> Rewards:
+        """The program's reward vector in the archive's order of components."""
+        return self._members.vector(program)
+
+    def pool(self, limit: int, elites: int, rng: np.random.Generator) -> Pool:
+        """See :class:`Archive`."""
+        return self._members.pool(limit, elites, rng)
 
     def accepts(self, program: Program) -> bool:
-        """Whether some niche of the program is empty or held by a worse one."""
-        return program.evaluation.infrastructure is None and any(
-            self._wins(program, key) for key in self._keys(program)
-        )
+        """Whether some niche of the program is empty or held by a worse one, and its behaviour is new enough."""
+        if program.evaluation.infrastructure is not None:
+            return False
+        return any(self._wins(program, key) for key in self._keys(program)) and self._is_novel(program)
 
     def insert(self, program: Program) -> bool:
-        """Offer a program to its niches; true when it is a member afterwards.
-
-        A program that could not be judged (``evaluation.infrastructure``) is never a member.
-        """
-        if program.evaluation.infrastructure is not None or program.number in self._row_of:
-            return program.number in self._row_of
+        """Offer a program to its niches; true when it is a member afterwards."""
+        if program.evaluation.infrastructure is not None or program.number in self._members:
+            return program.number in self._members
         won = [key for key in self._keys(program) if self._wins(program, key)]
-        if not won:
+        if not won or not self._is_novel(program):
             return False
-        self._append(program)
+        self._members.add(program)
+        self._niches_of[program.number] = set()
         for key in won:
             self._give(key, program.number)
         if len(self._patterns) > self._config.capacity:
-            self._evict()
-        return program.number in self._row_of
+            worst = self._patterns.worst()
+            self._take(self._patterns.key(worst), worst)
+        return program.number in self._members
 
     def best(self, count: int) -> list[Program]:
-        """The ``count`` members with the highest task scalar, best first; ties: shorter, then older."""
-        rows = range(len(self._members))
-        if count < len(self._members):  # everything at least as good as the count-th best
-            threshold = np.partition(self.scalars, -count)[-count] if count else math.inf
-            rows = np.flatnonzero(self.scalars >= threshold).tolist()
-        return sorted((self._members[row] for row in rows), key=_rank)[:count]
+        """See :class:`Archive`."""
+        return self._members.best(count)
 
     def cell(self, program: Program) -> tuple[int, ...]:
-        """The program's cell in the feature grid."""
-        return tuple(_bin(feature, program) for feature in self._config.features)
+        """The program's cell in feature space; empty where the archive has none."""
+        return self._cells.cell(program, self._members.vector(program)) if self._cells else ()
 
     def _keys(self, program: Program) -> tuple[_Key, ...]:
-        pattern = _in_steps(self._vector(program), self._config.levels).tobytes()
-        return (self.cell(program), pattern.rstrip(b"\0"))  # without trailing zeros: columns may be added later
+        if self._cells is None:
+            return (program.digest.encode(),)
+        vector = self._members.vector(program)
+        pattern = self._members.in_steps(vector).tobytes()
+        # Without trailing zeros: columns may be added later.
+        return (self._cells.cell(program, vector), pattern.rstrip(b"\0"))
 
     def _wins(self, program: Program, key: _Key) -> bool:
         holder = self._niches.get(key)
-        return holder is None or _rank(program) < _rank(self._members[self._row_of[holder]])
+        return holder is None or rank(program) < rank(self._members[holder])
 
-    def _columns_with(self, program: Program) -> dict[str, int]:
-        """The archive's components and their columns, those of the program that are new appended."""
-        if all(name in self._columns for name in program.evaluation.components):
-            return self._columns
-        columns = dict(self._columns)
-        for name in program.evaluation.components:
-            columns.setdefault(name, len(columns))
-        return columns
-
-    def _vector(self, program: Program) -> NDArray[np.float64]:
-        columns = self._columns_with(program)
-        vector = np.zeros(len(columns))
-        vector[[columns[name] for name in program.evaluation.components]] = program.evaluation.reward
-        return vector
-
-    def _append(self, program: Program) -> None:
-        row, vector = len(self._members), self._vector(program)
-        self._columns = self._columns_with(program)
-        self._make_room(row + 1, len(vector))
-        self._rewards[row] = vector
-        self._levels[row] = _in_steps(vector, self._config.levels)
-        self._scalars[row] = program.evaluation.scalar
-        self._digests[row] = program.digest.encode()
-        self._holds_pattern[row] = False
-        self._members.append(program)
-        self._row_of[program.number] = row
-        self._niches_of[program.number] = set()
-
-    def _make_room(self, rows: int, columns: int) -> None:
-        wider = columns - self._rewards.shape[1]
-        longer = len(self._scalars) if rows > len(self._scalars) else 0
-        if wider or longer:
-            self._rewards = np.pad(self._rewards, ((0, longer), (0, wider)))
-            self._levels = np.pad(self._levels, ((0, longer), (0, wider)))
-        if longer:
-            self._scalars = np.pad(self._scalars, (0, longer))
-            self._digests = np.concatenate([self._digests, np.zeros_like(self._digests)])
-            self._holds_pattern = np.pad(self._holds_pattern, (0, longer))
+    def _is_novel(self, program: Program) -> bool:
+        """Whether no member that is at least as good behaves nearly the same."""
+        if not self._config.novelty:
+            return True
+        scalars = self._members.scalars[:_COMPARED]
+        rewards = self._members.rewards[:_COMPARED]
+        vector = self._members.vector(program)
+        if not len(rewards) or not len(vector):
+            return True
+        known = vector[: rewards.shape[1]]
+        distance = (np.abs(rewards - known).sum(axis=1) + vector[rewards.shape[1] :].sum()) / len(vector)
+        near = (distance < self._config.novelty) & (scalars >= program.evaluation.scalar)
+        return not bool(near.any())
 
     def _give(self, key: _Key, number: int) -> None:
         holder = self._niches.get(key)
+        if isinstance(key, bytes):
+            self._patterns.add(number, key)  # before the old one goes: the best level is never without a holder
         if holder is not None:
             self._take(key, holder)
         self._niches[key] = number
         self._niches_of[number].add(key)
-        if isinstance(key, bytes):
-            self._patterns[number] = key
-            self._holds_pattern[self._row_of[number]] = True
 
     def _take(self, key: _Key, number: int) -> None:
         """Take a niche from its holder, who leaves the archive with the last one."""
         del self._niches[key]
         self._niches_of[number].discard(key)
         if isinstance(key, bytes):
-            del self._patterns[number]
-            self._holds_pattern[self._row_of[number]] = False
+            self._patterns.remove(number)
         if not self._niches_of[number]:
-            self._remove(number)
-
-    def _remove(self, number: int) -> None:
-        del self._niches_of[number]
-        row, last = self._row_of.pop(number), len(self._members) - 1
-        moved = self._members.pop()
-        if row != last:  # the last row fills the gap, so that the matrices stay compact
-            self._members[row] = moved
-            self._row_of[moved.number] = row
-            for column in (self._rewards, self._levels, self._scalars, self._digests, self._holds_pattern):
-                column[row] = column[last]
-
-    def _evict(self) -> None:
-        """Take the reward niche of the worst program, sparing whoever alone is best at some component."""
-        rows = np.flatnonzero(self._holds_pattern[: len(self._members)])
-        levels = self._levels[rows]
-        top = levels == levels.max(axis=0)
-        spared = top[:, top.sum(axis=0) == 1].any(axis=1)
-        if not spared.all():
-            rows = rows[~spared]
-        scalars = self._scalars[rows]
-        number = max(self._members[row].number for row in rows[scalars == scalars.min()])
-        self._take(self._patterns[number], number)
+            del self._niches_of[number]
+            self._members.remove(number)
 
 
-def _rank(program: Program) -> tuple[float, int, int]:
-    return (-program.evaluation.scalar, len(program.source), program.number)
+class _Patterns:
+    """Who holds the reward niches: the worst of them, sparing the only holder of a component's best level."""
 
+    def __init__(self, members: Members, *, spare: bool) -> None:
+        self._members, self._spare = members, spare
+        self._key_of: dict[int, bytes] = {}
+        self._order: list[Rank] = []
+        self._top: Levels = np.zeros(0, dtype=np.uint8)
+        self._holders: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of each component's top level
 
-def _in_steps(rewards: NDArray[np.float64], steps: int) -> NDArray[np.uint8]:
-    # The small offset keeps values such as 0.3 / 0.1 from falling a step short.
-    return np.floor(np.clip(rewards, 0.0, 1.0) * steps + 1e-9).astype(np.uint8)
+    def __len__(self) -> int:
+        return len(self._key_of)
 
+    def key(self, number: int) -> bytes:
+        return self._key_of[number]
 
-def _bin(feature: FeatureConfig, program: Program) -> int:
-    share = _share(feature, program)
-    return 0 if math.isnan(share) else min(feature.bins - 1, max(0, int(min(max(share, 0.0), 1.0) * feature.bins)))
+    def add(self, number: int, key: bytes) -> None:
+        levels = self._levels(number)
+        self._holders = np.where(levels > self._top, 1, self._holders + (levels == self._top))
+        self._top = np.maximum(self._top, levels)
+        self._key_of[number] = key
+        insort(self._order, rank(self._members[number]))
 
+    def remove(self, number: int) -> None:
+        del self._key_of[number]
+        del self._order[bisect_left(self._order, rank(self._members[number]))]
+        self._holders -= self._levels(number) == self._top
+        for column in np.flatnonzero(self._holders == 0):
+            self._recount(int(column))
 
-def _share(feature: FeatureConfig, program: Program) -> float:
-    """Where the program lies along a feature, in [0, 1] (outside: clipped by the caller; nan: unknown)."""
-    evaluation = program.evaluation
-    if feature.name == "length":
-        return math.log2(max(len(program.source), _SHORTEST) / _SHORTEST) / _DOUBLINGS
-    if feature.name == "passed":
-        passed = sum(status is Status.PASSED for status in evaluation.statuses)
-        return passed / max(1, len(evaluation.statuses))
-    if feature.name == "scalar":
-        return evaluation.scalar
-    assert feature.low is not None  # the config's validator saw to it
-    assert feature.high is not None
-    value = evaluation.metrics.get(feature.name.removeprefix(METRIC_PREFIX), math.nan)
-    return (value - feature.low) / (feature.high - feature.low)
+    def worst(self) -> int:
+        """The number of the worst holder that may go."""
+        if self._spare:
+            for _, _, number in reversed(self._order):  # at most one more step than there are components
+                if not ((self._levels(number) == self._top) & (self._holders == 1)).any():
+                    return number
+        return self._order[-1][2]
+
+    def _levels(self, number: int) -> Levels:
+        levels: Levels = self._members.levels[self._members.row(number)]
+        new = len(levels) - len(self._top)
+        if new:  # nobody has anything there yet: all hold level 0
+            self._top = np.pad(self._top, (0, new))
+            self._holders = np.concatenate([self._holders, np.full(new, len(self._key_of))])
+        return levels
+
+    def _recount(self, column: int) -> None:
+        rows = np.array([self._members.row(number) for number in self._key_of], dtype=np.int64)
+        values = self._members.levels[rows, column]
+        self._top[column] = values.max(initial=0)
+        self._holders[column] = int((values == self._top[column]).sum())

@@ -8,8 +8,21 @@ from pydantic import Field, model_validator
 
 from evolve.strict import StrictModel
 
-BUILT_IN_FEATURES = ("length", "passed", "scalar")
+BUILT_IN_FEATURES = ("length", "passed", "scalar", "complexity", "diversity")
 METRIC_PREFIX = "metric:"
+STRATEGY_NAMES = (
+    "lexicase",
+    "epsilon_lexicase",
+    "downsampled_lexicase",
+    "dirichlet",
+    "complement",
+    "pareto",
+    "novelty",
+    "elite",
+    "exploit",
+    "explore",
+)
+"""The keys of :data:`evolve.selection.STRATEGIES`, in the order in which one is drawn."""
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -19,7 +32,9 @@ class FeatureConfig(StrictModel):
     """One dimension of the MAP-Elites grid.
 
     name: ``length`` (characters of the source, on a log2 scale from 16), ``passed`` (number of tests passed),
-        ``scalar`` (the task scalar) or ``metric:NAME`` (a raw metric of the evaluator).
+        ``scalar`` (the task scalar), ``complexity`` (nodes of the syntax tree, on a log2 scale from 8), ``diversity``
+        (mean absolute difference between its reward vector and the seed program's) or ``metric:NAME`` (a raw metric of
+        the evaluator).
     bins: cells along this dimension.
     low, high: range of a ``metric:`` feature; values outside fall in the first or last bin.
     """
@@ -44,19 +59,27 @@ class FeatureConfig(StrictModel):
 class ArchiveConfig(StrictModel):
     """One island's archive.
 
-    features: the grid's dimensions; each cell keeps its best program.
-    capacity: reward niches kept beside the grid (one per pattern of the reward vector); the grid has its own bound,
-        the product of its bins.
+    kind: ``grid`` (MAP-Elites), ``cvt`` (Voronoi cells) or ``elite`` (the ``capacity`` best programs, no niches).
+    features: dimensions of the grid or of the Voronoi cells' space; each cell keeps its best program. A ``cvt`` without
+        features divides the space of reward vectors, that is, of test patterns.
+    centroids: Voronoi cells of a ``cvt``.
+    capacity: reward niches kept beside the cells (one per pattern of the reward vector); cells have their own bound,
+        the product of the grid's bins or ``centroids``.
     levels: steps into which each reward component is divided to tell reward niches apart (1.0 is a level of its own);
         with pass/fail tests a niche is exactly a pass pattern.
+    novelty: a program whose reward vector differs from that of a member at least as good by less than this (mean
+        absolute difference, in [0, 1]) does not enter, whatever its cell; 0: never rejected.
     """
 
+    kind: Literal["grid", "cvt", "elite"] = "grid"
     features: Annotated[tuple[FeatureConfig, ...], Field(max_length=4)] = (
         FeatureConfig(name="length"),
         FeatureConfig(name="passed"),
     )
-    capacity: Annotated[int, Field(ge=1, le=65_536)] = 512
+    centroids: Annotated[int, Field(ge=2, le=2_048)] = 256
+    capacity: Annotated[int, Field(ge=1, le=262_144)] = 512
     levels: Annotated[int, Field(ge=1, le=250)] = 16
+    novelty: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -69,28 +92,51 @@ class ArchiveConfig(StrictModel):
 class SelectionConfig(StrictModel):
     """How parents are chosen: the weight of each strategy (they need not sum to one; not all may be zero).
 
-    lexicase: filter by the tests in random order. dirichlet: best for one random weighting of the reward components.
+    lexicase: filter by the tests in random order. epsilon_lexicase: the same on raw rewards, where what is within
+        ``epsilon`` of the best stays. downsampled_lexicase: lexicase on a random share ``downsample`` of the tests.
+    dirichlet: best for one random weighting of the reward components. complement: adds the most to what the island's
+        best program passes, under such a weighting. pareto: least crowded of the undominated among ``tournament`` drawn
+        at random. novelty: farthest from its ``neighbours`` nearest among ``tournament`` drawn at random.
     elite: the best task scalar. exploit: one of the ``elites`` best. explore: any member of the archive.
-    concentration: c of the weights' distribution Dirichlet(c/d) over d components.
+    concentration: c of the weights' distribution Dirichlet(c/d) over d components. alpha: that distribution's parameter
+        itself, whatever d; ``None`` takes c/d.
+    epsilon: in reward units; ``None``: each component's median absolute deviation.
+    pool: an archive with more members than this is seen through a sample: its ``elites`` best and others at random.
     """
 
     lexicase: Weight = 0.35
+    epsilon_lexicase: Weight = 0.0
+    downsampled_lexicase: Weight = 0.0
     dirichlet: Weight = 0.25
+    complement: Weight = 0.0
+    pareto: Weight = 0.0
+    novelty: Weight = 0.0
     elite: Weight = 0.1
     exploit: Weight = 0.15
     explore: Weight = 0.15
     concentration: Annotated[float, Field(gt=0.0, le=1e6)] = 3.0
+    alpha: Annotated[float, Field(gt=0.0, le=1e6)] | None = None
+    epsilon: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    downsample: Annotated[float, Field(gt=0.0, le=1.0)] = 0.25
+    tournament: Annotated[int, Field(ge=1, le=64)] = 16
+    neighbours: Annotated[int, Field(ge=1, le=64)] = 8
     elites: Annotated[int, Field(ge=1, le=1024)] = 16
+    pool: Annotated[int, Field(ge=16, le=65_536)] = 1024
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not sum(self.weights().values()) > 0:
-            raise ValueError("at least one of lexicase, dirichlet, elite, exploit and explore must be positive")
+            raise ValueError(f"at least one of {', '.join(STRATEGY_NAMES)} must be positive")
         return self
 
     def weights(self) -> dict[str, float]:
-        """Strategy names and their weights, in a fixed order."""
-        return {name: getattr(self, name) for name in ("lexicase", "dirichlet", "elite", "exploit", "explore")}
+        """Names and weights of the strategies that have any, in a fixed order."""
+        return {name: getattr(self, name) for name in STRATEGY_NAMES if getattr(self, name) > 0}
+
+    @classmethod
+    def only(cls, strategy: str, **settings: float | int | None) -> Self:
+        """The configuration that uses one strategy alone."""
+        return cls.model_validate(dict.fromkeys(STRATEGY_NAMES, 0.0) | {strategy: 1.0} | settings)
 
 
 class SearchConfig(StrictModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evolve.archive import Archive
+from evolve.archive import Archive, make_archive
 from evolve.config import SearchConfig
 from evolve.program import Program
 
@@ -22,7 +22,7 @@ class Islands:
 
     def __init__(self, config: SearchConfig) -> None:
         self._config = config
-        self._archives = [Archive(config.archive) for _ in range(config.islands)]
+        self._archives: list[Archive] = [make_archive(config.archive) for _ in range(config.islands)]
 
     def __len__(self) -> int:
         return len(self._archives)

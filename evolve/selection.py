@@ -1,49 +1,49 @@
-"""Choosing parents and inspirations from an archive, on the reward vector wherever there is one.
+"""Choosing parents, mates and inspirations from an archive, on the reward vector wherever there is one.
 
-The strategies are pure functions from arrays to a row; ``STRATEGIES`` is their registry. ``lexicase`` follows Spector
-(2012) on rewards in whole steps, so that float noise decides nothing; ``dirichlet`` is the scalarisation that VPO
-trains for; ``elite``, ``exploit`` and ``explore`` are OpenEvolve's.
+A strategy is a :class:`Selector`: a function from a pool of members to one of them. ``STRATEGIES`` is their registry;
+:class:`evolve.config.SelectionConfig` has a weight for each, and their settings. ``dirichlet`` is the scalarisation
+that VPO trains for; ``elite``, ``exploit`` and ``explore`` are OpenEvolve's; the others are in :mod:`evolve.lexicase`
+and :mod:`evolve.crowding`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evolve import crowding
 from evolve.archive import Archive
-from evolve.config import SelectionConfig
+from evolve.config import STRATEGY_NAMES, SelectionConfig
+from evolve.lexicase import downsampled_lexicase, epsilon_lexicase, lexicase
+from evolve.members import Pool, rank
 from evolve.program import Program
 
 Rewards = NDArray[np.float64]
 
 
-def lexicase(levels: NDArray[np.uint8], rng: np.random.Generator) -> int:
-    """Row of ``levels`` (n, d) that survives filtering by the best value of each component, in random order.
+class Selector(Protocol):
+    """A way to choose: a position in ``pool``, which is never empty. Every draw comes from ``rng``."""
 
-    Ties that outlast every component are broken uniformly. n must be at least 1.
+    def __call__(self, pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int: ...
+
+
+def dirichlet_best(
+    rewards: Rewards, concentration: float, rng: np.random.Generator, *, alpha: float | None = None
+) -> int:
+    """Row of ``rewards`` (n, d) with the largest ``w @ r`` for one random w (see :func:`simplex_weights`); ties:
+    uniform."""
+    return _argmax(rewards @ simplex_weights(rewards.shape[1], concentration, rng, alpha=alpha), rng)
+
+
+def simplex_weights(d: int, concentration: float, rng: np.random.Generator, *, alpha: float | None = None) -> Rewards:
+    """One point of the simplex, shape (d,), from the symmetric Dirichlet; d >= 1.
+
+    Its parameter is ``alpha`` or, where that is ``None``, concentration / d: that shrinks with d, so that a weighting
+    favours about ``concentration`` components however many there are. Training draws from the same distribution.
     """
-    rows = np.arange(len(levels))
-    for column in rng.permutation(levels.shape[1]):
-        values = levels[rows, column]
-        rows = rows[values == values.max()]
-        if len(rows) == 1:
-            break
-    return int(rng.choice(rows))
-
-
-def dirichlet_best(rewards: Rewards, concentration: float, rng: np.random.Generator) -> int:
-    """Row of ``rewards`` (n, d) with the largest ``w @ r`` for one w ~ Dirichlet(concentration / d); ties: uniform."""
-    return _argmax(rewards @ simplex_weights(rewards.shape[1], concentration, rng), rng)
-
-
-def simplex_weights(d: int, concentration: float, rng: np.random.Generator) -> Rewards:
-    """One point of the simplex, shape (d,), from the symmetric Dirichlet with alpha = concentration / d (d >= 1).
-
-    alpha shrinks with d, so that a weighting favours about ``concentration`` components however many there are.
-    """
-    weights = rng.dirichlet(np.full(d, concentration / d))
+    weights = rng.dirichlet(np.full(d, concentration / d if alpha is None else alpha))
     if not np.isfinite(weights).all():  # every gamma draw underflowed (tiny alpha): the limit is a corner
         weights = np.zeros(d)
         weights[rng.integers(d)] = 1.0
@@ -54,35 +54,66 @@ def _argmax(values: Rewards, rng: np.random.Generator) -> int:
     return int(rng.choice(np.flatnonzero(values >= values.max() - 1e-12)))
 
 
-def _lexicase(archive: Archive, config: SelectionConfig, rng: np.random.Generator) -> int:
-    return lexicase(archive.levels, rng)
+def _weights(d: int, config: SelectionConfig, rng: np.random.Generator) -> Rewards:
+    return simplex_weights(d, config.concentration, rng, alpha=config.alpha)
 
 
-def _dirichlet(archive: Archive, config: SelectionConfig, rng: np.random.Generator) -> int:
-    return dirichlet_best(archive.rewards, config.concentration, rng)
+def _lexicase(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    return lexicase(pool.levels, rng)
 
 
-def _elite(archive: Archive, config: SelectionConfig, rng: np.random.Generator) -> int:
-    return _argmax(archive.scalars, rng)
+def _epsilon_lexicase(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    return epsilon_lexicase(pool.rewards, config.epsilon, rng)
 
 
-def _exploit(archive: Archive, config: SelectionConfig, rng: np.random.Generator) -> int:
-    scalars = archive.scalars
-    count = min(config.elites, len(scalars))
-    return int(rng.choice(np.argsort(-scalars, kind="stable")[:count]))
+def _downsampled_lexicase(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    return downsampled_lexicase(pool.levels, config.downsample, rng)
 
 
-def _explore(archive: Archive, config: SelectionConfig, rng: np.random.Generator) -> int:
-    return int(rng.integers(len(archive)))
+def _dirichlet(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    return dirichlet_best(pool.rewards, config.concentration, rng, alpha=config.alpha)
 
 
-STRATEGIES: dict[str, Callable[[Archive, SelectionConfig, np.random.Generator], int]] = {
+def _complement(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    best = _argmax(pool.scalars, rng)
+    union = np.maximum(pool.rewards, pool.rewards[best])
+    return _argmax(union @ _weights(union.shape[1], config, rng), rng)
+
+
+def _pareto(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    return crowding.pareto(pool.rewards, config.tournament, rng)
+
+
+def _novelty(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    return crowding.novelty(pool.rewards, config.tournament, config.neighbours, rng)
+
+
+def _elite(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    return _argmax(pool.scalars, rng)
+
+
+def _exploit(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    count = min(config.elites, len(pool))
+    return int(rng.choice(np.argsort(-pool.scalars, kind="stable")[:count]))
+
+
+def _explore(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
+    return int(rng.integers(len(pool)))
+
+
+STRATEGIES: dict[str, Selector] = {
     "lexicase": _lexicase,
+    "epsilon_lexicase": _epsilon_lexicase,
+    "downsampled_lexicase": _downsampled_lexicase,
     "dirichlet": _dirichlet,
+    "complement": _complement,
+    "pareto": _pareto,
+    "novelty": _novelty,
     "elite": _elite,
     "exploit": _exploit,
     "explore": _explore,
 }
+assert tuple(STRATEGIES) == STRATEGY_NAMES
 
 
 def select_parent(archive: Archive, config: SelectionConfig, rng: np.random.Generator) -> tuple[Program, str]:
@@ -90,7 +121,20 @@ def select_parent(archive: Archive, config: SelectionConfig, rng: np.random.Gene
     weights = config.weights()
     shares = np.array(list(weights.values()))
     name = list(weights)[int(rng.choice(len(shares), p=shares / shares.sum()))]
-    return archive.members[STRATEGIES[name](archive, config, rng)], name
+    pool = archive.pool(config.pool, config.elites, rng)
+    return pool[STRATEGIES[name](pool, config, rng)], name
+
+
+def select_mate(archive: Archive, parent: Program, config: SelectionConfig, rng: np.random.Generator) -> Program | None:
+    """The member that passes most of what the parent does not, under a random weighting; ``None`` if none adds
+    anything."""
+    pool = archive.pool(config.pool, config.elites, rng)
+    own = archive.vector(parent)
+    if not len(pool) or pool.rewards.shape[1] != len(own):
+        return None
+    gain = np.maximum(pool.rewards - own, 0.0) @ _weights(len(own), config, rng)
+    gain[pool.holds(parent.digest)] = 0.0
+    return pool[_argmax(gain, rng)] if gain.max() > 1e-12 else None
 
 
 def select_inspirations(
@@ -101,15 +145,14 @@ def select_inspirations(
     Each is the one that raises the component-wise maximum of those chosen so far (the parent included) the most under
     a random weighting. Members with the parent's source, or with no reward at all, inspire nothing.
     """
-    own = archive.holds(parent.digest)
-    eligible = ~own & archive.rewards.any(axis=1)
-    covered = archive.rewards[own].max(axis=0, initial=0.0)
+    pool = archive.pool(config.pool, config.elites, rng)
+    eligible = ~pool.holds(parent.digest) & pool.rewards.any(axis=1)
+    covered = archive.vector(parent)[: pool.rewards.shape[1]]
     chosen: list[Program] = []
     while len(chosen) < count and eligible.any():
-        weights = simplex_weights(len(covered), config.concentration, rng)
-        union = np.maximum(archive.rewards, covered) @ weights
-        row = _argmax(np.where(eligible, union, -1.0), rng)
-        chosen.append(archive.members[row])
-        covered = np.maximum(covered, archive.rewards[row])
-        eligible &= ~archive.holds(archive.members[row].digest)
-    return sorted(chosen, key=lambda program: (-program.evaluation.scalar, len(program.source), program.number))
+        union = np.maximum(pool.rewards, covered) @ _weights(len(covered), config, rng)
+        position = _argmax(np.where(eligible, union, -1.0), rng)
+        chosen.append(pool[position])
+        covered = np.maximum(covered, pool.rewards[position])
+        eligible &= ~pool.holds(chosen[-1].digest)
+    return sorted(chosen, key=rank)

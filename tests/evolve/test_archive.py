@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.archive import Archive
+from evolve.archive import NicheArchive, make_archive
 from evolve.config import ArchiveConfig, FeatureConfig
+from evolve.members import rank
 from evolve.program import Program
+from evolve.randomness import generator
+from evolve.voronoi import centroids
 from tests.evolve.builders import program
 
 LENGTH = FeatureConfig(name="length")
@@ -19,7 +22,7 @@ ONLY_REWARDS = ArchiveConfig(features=())
 
 
 def test_a_cell_keeps_its_best_program() -> None:
-    archive = Archive(ArchiveConfig(features=(FeatureConfig(name="length", bins=1),), capacity=1))
+    archive = make_archive(ArchiveConfig(features=(FeatureConfig(name="length", bins=1),), capacity=1))
     assert archive.insert(program(0, [0, 0, 0]))
     assert archive.insert(program(1, [1, 1, 0]))
     assert 0 not in archive
@@ -28,14 +31,14 @@ def test_a_cell_keeps_its_best_program() -> None:
 
 
 def test_every_pass_pattern_keeps_its_elite_however_low() -> None:
-    archive = Archive(ONLY_REWARDS)
+    archive = make_archive(ONLY_REWARDS)
     for number, reward in enumerate([[1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]):
         assert archive.insert(program(number, reward))
     assert {member.number for member in archive.members} == {0, 1, 2}
 
 
 def test_equal_programs_lose_to_the_shorter_and_then_the_older() -> None:
-    archive = Archive(ONLY_REWARDS)
+    archive = make_archive(ONLY_REWARDS)
     archive.insert(program(0, [1, 0], source="x = 1234"))
     assert not archive.insert(program(1, [1, 0], source="y = 1234"))
     assert archive.insert(program(2, [1, 0], source="y = 1"))
@@ -43,7 +46,7 @@ def test_equal_programs_lose_to_the_shorter_and_then_the_older() -> None:
 
 
 def test_what_could_not_be_judged_is_never_a_member() -> None:
-    archive = Archive(ArchiveConfig())
+    archive = make_archive(ArchiveConfig())
     broken = program(0, [1, 1], infrastructure="the sandbox is gone")
     assert not archive.accepts(broken)
     assert not archive.insert(broken)
@@ -51,7 +54,7 @@ def test_what_could_not_be_judged_is_never_a_member() -> None:
 
 
 def test_a_full_archive_gives_up_its_worst_but_not_a_lone_specialist() -> None:
-    archive = Archive(ArchiveConfig(features=(), capacity=3))
+    archive = make_archive(ArchiveConfig(features=(), capacity=3))
     for number, reward in enumerate([[1, 1, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0]]):
         archive.insert(program(number, reward))
     assert len(archive) == 3
@@ -61,7 +64,7 @@ def test_a_full_archive_gives_up_its_worst_but_not_a_lone_specialist() -> None:
 
 
 def test_components_that_come_later_get_columns_of_their_own() -> None:
-    archive = Archive(ONLY_REWARDS)
+    archive = make_archive(ONLY_REWARDS)
     archive.insert(program(0, [0.5], components=["speed"]))
     archive.insert(program(1, [0.25, 1.0], components=["size", "speed"]))
     rows = {member.number: archive.rewards[row].tolist() for row, member in enumerate(archive.members)}
@@ -70,7 +73,7 @@ def test_components_that_come_later_get_columns_of_their_own() -> None:
 
 
 def test_accepts_foretells_insert_and_changes_nothing() -> None:
-    archive = Archive(ONLY_REWARDS)
+    archive = make_archive(ONLY_REWARDS)
     archive.insert(program(0, [1, 0]))
     stranger = program(1, [1, 0], components=["other", "t1"])
     assert archive.accepts(stranger)
@@ -95,25 +98,25 @@ def test_accepts_foretells_insert_and_changes_nothing() -> None:
     ],
 )
 def test_features_fall_into_cells(feature: FeatureConfig, candidate: Program, cell: int) -> None:
-    assert Archive(ArchiveConfig(features=(feature,))).cell(candidate) == (cell,)
+    assert make_archive(ArchiveConfig(features=(feature,))).cell(candidate) == (cell,)
 
 
 def test_best_is_sorted_and_bounded() -> None:
-    archive = Archive(ONLY_REWARDS)
+    archive = make_archive(ONLY_REWARDS)
     for number, reward in enumerate([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 1], [1, 0, 1]]):
         archive.insert(program(number, reward))
     assert [member.number for member in archive.best(3)] == [3, 1, 4]
     assert [member.number for member in archive.best(99)] == [3, 1, 4, 0, 2]
     assert archive.best(0) == []
-    assert Archive(ONLY_REWARDS).best(2) == []
+    assert make_archive(ONLY_REWARDS).best(2) == []
 
 
 vectors = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=3, max_size=3)
 streams = st.lists(st.tuples(vectors, st.integers(0, 300)), max_size=60)
 
 
-def _fill(stream: list[tuple[list[float], int]], config: ArchiveConfig) -> tuple[Archive, list[Program]]:
-    archive, programs = Archive(config), []
+def _fill(stream: list[tuple[list[float], int]], config: ArchiveConfig) -> tuple[NicheArchive, list[Program]]:
+    archive, programs = make_archive(config), []
     for number, (reward, length) in enumerate(stream):
         programs.append(program(number, reward, source=f"x = {number}\n" + "#" * length))
         archive.insert(programs[-1])
@@ -150,8 +153,103 @@ def test_the_matrix_matches_the_members_and_the_bounds_hold(
 
 
 def test_size_does_not_grow_with_the_stream() -> None:
-    archive = Archive(ArchiveConfig(capacity=32))
+    archive = make_archive(ArchiveConfig(capacity=32))
     rng = np.random.default_rng(0)
     for number in range(3000):
         archive.insert(program(number, rng.random(8).tolist()))
     assert len(archive) <= 32 + 12 * 12
+
+
+@pytest.mark.parametrize(
+    ("feature", "candidate", "cell"),
+    [
+        (FeatureConfig(name="complexity"), program(0, [1], source="x = 1\n"), 0),
+        (FeatureConfig(name="complexity"), program(0, [1], source="x = [" + "1, " * 100 + "]\n"), 3),
+        (FeatureConfig(name="complexity"), program(0, [1], source="fn main() {" + "let x = 1; " * 100 + "}"), 5),
+        (FeatureConfig(name="diversity", bins=4), program(1, [1, 1, 0, 0]), 2),
+        (FeatureConfig(name="diversity", bins=4), program(1, [0.25], components=["other"]), 0),
+    ],
+)
+def test_complexity_and_difference_from_the_seed_program(feature: FeatureConfig, candidate: Program, cell: int) -> None:
+    archive = make_archive(ArchiveConfig(features=(feature,)))
+    archive.insert(program(0, [0, 0, 0, 0], source=""))
+    assert archive.cell(candidate) == (cell,)
+
+
+def test_voronoi_cells_hold_their_best() -> None:
+    archive = make_archive(ArchiveConfig(kind="cvt", centroids=4, capacity=1))
+    for number in range(200):
+        archive.insert(program(number, [number % 2, (number // 2) % 2], source="x" * (16 + 3 * number)))
+    assert 1 < len(archive) <= 5
+    cells = {archive.cell(member) for member in archive.members}
+    assert len(cells) >= len(archive) - 1  # one of them may hold the only reward niche
+
+
+def test_voronoi_cells_of_test_patterns() -> None:
+    archive = make_archive(ArchiveConfig(kind="cvt", features=(), centroids=16))
+    for number in range(64):
+        archive.insert(program(number, [float(number >> bit & 1) for bit in range(6)]))
+    assert len({archive.cell(member) for member in archive.members}) > 8
+    later = program(99, [1.0], components=["later"])
+    assert archive.cell(later) == archive.cell(program(98, [0.0]))  # components that come later do not move it
+    assert centroids(16, 6, "rewards") is centroids(16, 6, "rewards")
+
+
+def test_an_elite_archive_keeps_the_best_whatever_they_do() -> None:
+    archive = make_archive(ArchiveConfig(kind="elite", capacity=2))
+    for number, reward in enumerate([[0, 0, 1], [1, 1, 0], [1, 1, 1], [1, 1, 0], [0, 0, 0]]):
+        archive.insert(program(number, reward))
+    assert [member.number for member in archive.best(9)] == [2, 1]
+    assert archive.cell(program(9, [1])) == ()
+
+
+def test_what_behaves_like_a_better_member_is_no_news() -> None:
+    archive = make_archive(ArchiveConfig(novelty=0.3, features=(LENGTH,)))
+    archive.insert(program(0, [1, 1, 0, 0]))
+    near, far, better = program(1, [1, 0, 0, 0], source="x" * 900), program(2, [0, 0, 1, 0]), program(3, [1, 1, 1, 0])
+    assert not archive.accepts(near)
+    assert not archive.insert(near)
+    assert archive.insert(far)
+    assert archive.insert(better)
+    assert archive.insert(program(4, [1.0], components=["another"]))
+
+
+def test_the_members_are_found_by_number_and_sampled_with_the_best() -> None:
+    archive = make_archive(ArchiveConfig(capacity=1000, features=()))
+    rng = np.random.default_rng(0)
+    for number in range(300):
+        archive.insert(program(number, rng.random(4).tolist()))
+    assert archive[17].number == 17
+    assert len(archive.pool(300, 5, generator(0, "pool"))) == len(archive) > 290
+    pool = archive.pool(40, 5, generator(0, "pool"))
+    numbers = [pool[position].number for position in range(len(pool))]
+    assert len(set(numbers)) == len(pool) <= 45
+    assert {member.number for member in archive.best(5)} <= set(numbers)
+    for position, number in enumerate(numbers):
+        assert pool.scalars[position] == archive[number].evaluation.scalar
+        assert tuple(pool.rewards[position]) == archive[number].evaluation.reward
+    assert len(archive.pool(40, 5, generator(1, "pool"))) > 20
+
+
+@given(streams, st.integers(1, 6), st.sampled_from(["grid", "cvt", "elite"]))
+def test_whatever_comes_the_books_of_an_archive_balance(
+    stream: list[tuple[list[float], int]], capacity: int, kind: str
+) -> None:
+    config = ArchiveConfig.model_validate({"kind": kind, "capacity": capacity, "centroids": 4})
+    archive, programs = _fill(stream, config)
+    again, _ = _fill(stream, config)
+    assert [m.number for m in again.members] == [m.number for m in archive.members]
+    for candidate in programs:  # inserting the same again changes nothing
+        assert archive.insert(candidate) == (candidate.number in archive) or candidate.number in archive
+    order = [member.number for member in archive.best(len(archive))]
+    ranks = [rank(archive[number]) for number in order]
+    assert ranks == sorted(ranks)
+    assert sorted(order) == sorted(member.number for member in archive.members)
+    patterns = archive._patterns
+    held = [archive._members.row(number) for number in patterns._key_of]
+    assert len(held) <= capacity
+    if held:
+        levels = archive.levels[held]
+        width = len(patterns._top)
+        assert (patterns._top == levels[:, :width].max(axis=0)).all()
+        assert (patterns._holders == (levels[:, :width] == patterns._top).sum(axis=0)).all()

@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.archive import Archive
+from evolve.archive import NicheArchive, make_archive
 from evolve.config import ArchiveConfig, SelectionConfig
+from evolve.crowding import crowding_distance, novelty, pareto, undominated
+from evolve.lexicase import downsampled_lexicase, epsilon_lexicase, lexicase
 from evolve.randomness import generator
-from evolve.selection import dirichlet_best, lexicase, select_inspirations, select_parent, simplex_weights
+from evolve.selection import (
+    STRATEGIES,
+    dirichlet_best,
+    select_inspirations,
+    select_mate,
+    select_parent,
+    simplex_weights,
+)
 from tests.evolve.builders import program
 
 matrices = st.integers(1, 5).flatmap(
@@ -20,16 +29,15 @@ matrices = st.integers(1, 5).flatmap(
 )
 
 
-def _archive(*rewards: list[float]) -> Archive:
-    archive = Archive(ArchiveConfig(features=()))
+def _archive(*rewards: list[float]) -> NicheArchive:
+    archive = make_archive(ArchiveConfig(features=()))
     for number, reward in enumerate(rewards):
         archive.insert(program(number, reward))
     return archive
 
 
 def _only(strategy: str, **changes: float) -> SelectionConfig:
-    weights = dict.fromkeys(("lexicase", "dirichlet", "elite", "exploit", "explore"), 0.0) | {strategy: 1.0}
-    return SelectionConfig(**(weights | changes))
+    return SelectionConfig.only(strategy, **changes)
 
 
 @given(matrices, st.integers(0, 1000))
@@ -111,3 +119,77 @@ def test_a_parent_that_is_no_longer_a_member_still_gets_inspirations() -> None:
     gone = program(99, [1, 0])
     chosen = select_inspirations(_archive([0, 1]), gone, 3, SelectionConfig(), generator(0, "inspirations"))
     assert [member.number for member in chosen] == [0]
+
+
+@given(matrices, st.integers(0, 100), st.sampled_from(sorted(STRATEGIES)))
+def test_every_strategy_chooses_a_member_and_the_same_again(rows: list[list[int]], key: int, name: str) -> None:
+    archive = _archive(*[[value / 16 for value in row] for row in rows])
+    config = _only(name, tournament=3, neighbours=2)
+    chosen, named = select_parent(archive, config, generator(key, "any"))
+    assert named == name
+    assert chosen.number in archive
+    assert select_parent(archive, config, generator(key, "any"))[0] is chosen
+
+
+@given(matrices, st.integers(0, 1000))
+def test_epsilon_lexicase_without_margin_is_lexicase(rows: list[list[int]], key: int) -> None:
+    levels = np.array(rows, dtype=np.uint8)
+    assert epsilon_lexicase(levels / 16, 0.0, generator(key)) == lexicase(levels, generator(key))
+
+
+def test_epsilon_lexicase_forgives_small_differences() -> None:
+    rewards = np.array([[0.9, 0.1], [0.85, 0.9], [0.1, 0.95]])
+    picks = Counter(epsilon_lexicase(rewards, 0.06, generator(key)) for key in range(300))
+    assert picks == {1: 300}
+    by_deviation = Counter(epsilon_lexicase(rewards, None, generator(key)) for key in range(300))
+    assert by_deviation[1] > 250
+
+
+def test_downsampled_lexicase_sees_a_share_of_the_tests() -> None:
+    levels = np.array([[1, 1, 1, 0], [0, 0, 0, 1]], dtype=np.uint8)
+    picks = Counter(downsampled_lexicase(levels, 0.25, generator(key)) for key in range(2000))
+    assert picks[1] / 2000 == pytest.approx(0.25, abs=0.04)
+    assert downsampled_lexicase(levels[:1], 0.01, generator(0)) == 0
+
+
+def test_alpha_replaces_c_over_d() -> None:
+    spread = [simplex_weights(20, 1.0, generator(key), alpha=100.0).max() for key in range(100)]
+    assert max(spread) < 0.12  # near the middle of the simplex
+    corners = [simplex_weights(20, 1.0, generator(key)).max() for key in range(100)]
+    assert np.median(corners) > 0.5
+
+
+def test_the_undominated_and_the_crowded() -> None:
+    rewards = np.array([[1.0, 0.0], [0.6, 0.6], [0.5, 0.5], [0.0, 1.0], [0.6, 0.6]])
+    assert undominated(rewards).tolist() == [True, True, False, True, True]
+    lonely = crowding_distance(np.array([[0.0, 1.0], [0.1, 0.9], [0.2, 0.8], [1.0, 0.0]]))
+    assert np.isinf(lonely[[0, 3]]).all()
+    assert lonely[2] > lonely[1]
+    assert crowding_distance(np.ones((3, 2))).tolist() == [0.0, 0.0, 0.0]
+    picks = Counter(pareto(rewards, 16, generator(key)) for key in range(200))
+    assert set(picks) == {0, 3}
+
+
+def test_novelty_prefers_what_nobody_else_does() -> None:
+    rewards = np.array([[1.0, 1.0, 0.0], [1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert Counter(novelty(rewards, 16, 2, generator(key)) for key in range(50)) == {3: 50}
+    assert novelty(rewards[:1], 16, 2, generator(0)) == 0
+
+
+def test_complement_adds_to_the_best() -> None:
+    archive = _archive([1, 1, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1])
+    picks = Counter(select_parent(archive, _only("complement"), generator(key))[0].number for key in range(300))
+    assert set(picks) == {2, 3}
+    assert picks[2] == pytest.approx(150, abs=40)
+
+
+def test_a_mate_passes_what_the_parent_does_not() -> None:
+    archive = _archive([1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0])
+    parent = archive[0]
+    mates = Counter(
+        mate.number for key in range(200) if (mate := select_mate(archive, parent, SelectionConfig(), generator(key)))
+    )
+    assert mates[2] > 150
+    assert set(mates) <= {2, 3}
+    nothing = _archive([1, 1], [1, 0])
+    assert select_mate(nothing, nothing[0], SelectionConfig(), generator(0)) is None
