@@ -15,7 +15,7 @@ from sandbox.cases import CallTest, StdioTest
 from sandbox.comparison import call_matches, stdio_matches
 from sandbox.inside import supervisor
 from sandbox.inside.harness import FILENAME
-from sandbox.jail.launcher import Report
+from sandbox.jail.launcher import OUT_OF_MEMORY, Report
 from sandbox.limits import Limits
 from sandbox.verdict import Status, Verdict
 
@@ -76,6 +76,8 @@ def judge_ending(name: str, report: Report, limits: Limits) -> Verdict | None:
         return verdict(name, report, Status.OUTPUT_LIMIT, "returned more than the answer may hold")
     if report.cause == supervisor.TOO_MANY_FILES:
         return verdict(name, report, Status.OUTPUT_LIMIT, f"made more than {supervisor.MAX_FILES} files")
+    if report.cause == OUT_OF_MEMORY:
+        return verdict(name, report, Status.MEMORY, f"used more than {limits.memory_mb} MiB of memory in all")
     if report.cpu_s > limits.cpu_s:
         return verdict(name, report, Status.TIMEOUT, f"used more than {limits.cpu_s:g} s of CPU time")
     code = os.waitstatus_to_exitcode(report.wait_status)

@@ -19,6 +19,7 @@ from sandbox.jail.bubblewrap import Isolation
 from sandbox.jail.launcher import Job, Report
 from sandbox.jail.probe import find_isolation
 from sandbox.jail.run import JobRun, RunCancelledError
+from sandbox.jail.slots import Slots
 from sandbox.limits import Limits
 from sandbox.tiers import Tier
 from sandbox.verdict import Status, Verdict
@@ -58,6 +59,7 @@ class Sandbox:
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="sandbox")
         self._closed = False
         self._isolation: Isolation | None = None
+        self._slots: Slots | None = None
         self._probing = threading.Lock()
         self._lock = threading.Lock()
         self._running: set[JobRun] = set()
@@ -78,6 +80,11 @@ class Sandbox:
     def tier(self) -> Tier:
         """The tier that :meth:`check` found; ``NONE`` before."""
         return Tier.NONE if self._isolation is None else self._isolation.tier
+
+    @property
+    def peak_mb(self) -> float:
+        """The most memory that any of the jails alive at once had so far, MiB; 0 below tier ``full``."""
+        return 0.0 if self._slots is None else self._slots.peak_bytes / (1 << 20)
 
     async def grade_calls(
         self, source: str, entry_point: str, tests: Sequence[CallTest], limits: Limits | None = None
@@ -120,11 +127,15 @@ class Sandbox:
         for run in running:
             run.cancel()
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+        if self._slots is not None:
+            await asyncio.to_thread(self._slots.close)
 
     def _probe(self) -> None:
         with self._probing:
             if self._isolation is None:
-                self._isolation = find_isolation(self._minimum, self._exactly)
+                isolation = find_isolation(self._minimum, self._exactly)
+                self._slots = Slots(isolation.cgroups)
+                self._isolation = isolation
 
     async def _grade(
         self,
@@ -184,7 +195,9 @@ class Sandbox:
 
     def _work(self, run: JobRun) -> list[Report | str]:
         assert self._isolation is not None
-        return run.results(self._isolation)
+        assert self._slots is not None
+        with self._slots.take() as group:
+            return run.results(self._isolation, group)
 
 
 def preloadable_imports(source: str) -> list[str]:

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from sandbox.inside.supervisor import SCRATCH
+from sandbox.jail.cgroups import Place
 from sandbox.jail.interpreter import Interpreter
 from sandbox.tiers import Tier
 
@@ -39,16 +40,18 @@ class Isolation:
     bwrap: the program. privileged: started by root, so that the mounts are root's and the supervisor drops to an
     unprivileged uid by itself; otherwise a user namespace does it. demoted: this process is root but may not mount
     (many containers), so bwrap itself is started as an unprivileged user. proc: whether a fresh /proc can be mounted.
+    cgroups: where groups that bound whole jails can be made, if anywhere.
     """
 
     bwrap: Path
     privileged: bool
     demoted: bool
     proc: bool
+    cgroups: Place | None = None
 
     @property
     def tier(self) -> Tier:
-        return Tier.JAIL
+        return Tier.JAIL if self.cgroups is None else Tier.FULL
 
 
 def installed_bubblewraps() -> Iterator[Path]:
@@ -64,7 +67,9 @@ def installed_bubblewraps() -> Iterator[Path]:
         return
 
 
-def command(isolation: Isolation, interpreter: Interpreter, *, uid: int, tmpfs_mb: int, seccomp_fd: int) -> list[str]:
+def command(
+    isolation: Isolation, interpreter: Interpreter, *, uid: int, tmpfs_mb: int, seccomp_fd: int, info_fd: int
+) -> list[str]:
     """The bwrap arguments up to, not including, extra mounts and the program."""
     namespaces = ["pid", "net", "ipc", "uts", "cgroup-try"]
     if not isolation.privileged:
@@ -73,6 +78,7 @@ def command(isolation: Isolation, interpreter: Interpreter, *, uid: int, tmpfs_m
     if isolation.demoted:
         argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--", *argv]
     argv += ["--die-with-parent", "--as-pid-1", "--clearenv", "--hostname", "jail", "--seccomp", str(seccomp_fd)]
+    argv += ["--info-fd", str(info_fd)]
     argv += ["--setenv", "PYTHONHASHSEED", "0"]
     if isolation.privileged:
         argv += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]

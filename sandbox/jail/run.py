@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from sandbox.jail.bubblewrap import Isolation
+from sandbox.jail.cgroups import Group
 from sandbox.jail.launcher import Jail, JailError, Job, Report
 from sandbox.jail.uids import next_uid
 
@@ -24,16 +25,17 @@ class JobRun:
         self._jail: Jail | None = None
         self._cancelled = False
 
-    def results(self, isolation: Isolation) -> list[Report | str]:
+    def results(self, isolation: Isolation, group: Group | None) -> list[Report | str]:
         """One report per test, or the reason why the jail broke ``ATTEMPTS`` times at it.
 
+        group: the cgroup of the slot that the run has, where there are cgroups.
         Two tests in a row that break the jail give up the rest: the machine is at fault, and each costs time.
         """
         results: list[Report | str] = []
         attempts = broken = 0
         while len(results) < self._job.count:
             done = len(results)
-            failure = self._one_jail(isolation, results)
+            failure = self._one_jail(isolation, group, results)
             if len(results) > done:
                 attempts = broken = 0
             if failure is None:
@@ -53,8 +55,8 @@ class JobRun:
             if self._jail is not None:
                 self._jail.kill()
 
-    def _one_jail(self, isolation: Isolation, results: list[Report | str]) -> str | None:
-        jail = Jail(isolation, self._job, first=len(results), uid=next_uid())
+    def _one_jail(self, isolation: Isolation, group: Group | None, results: list[Report | str]) -> str | None:
+        jail = Jail(isolation, self._job, first=len(results), uid=next_uid(), group=group)
         with self._lock:
             if self._cancelled:
                 raise RunCancelledError
