@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import RedirectResponse
 from fastapi.staticfiles import StaticFiles
+from fastapi_offline import FastAPIOffline
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -65,7 +66,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             app.state.services = services
             yield
 
-    app = FastAPI(title="vpo-search", version=product_version(), description=_DESCRIPTION, lifespan=lifespan)
+    # /docs and /redoc with assets of their own: FastAPI's fetch them from elsewhere, so they are blank offline.
+    app = FastAPIOffline(title="vpo-search", version=product_version(), description=_DESCRIPTION, lifespan=lifespan)
     for router in (searches.router, programs.router, iterations.router, events.router, health.router):
         app.include_router(router)
     install_problems(app)

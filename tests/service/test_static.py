@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from pydantic import BaseModel
 
@@ -123,3 +124,13 @@ def test_types_name_every_status(name: str, values: Iterable[str]) -> None:
     line = re.search(rf"type {name} = ([^;]+);", source)
     assert line, f"src/api/types.ts has no type {name}"
     assert set(re.findall(r'"(\w+)"', line[1])) == set(values)
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc"])
+async def test_pages_of_the_api_ask_no_other_host(api: httpx.AsyncClient, path: str) -> None:
+    page = (await api.get(path)).text
+    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
+    assets = re.findall(r"""(?:src|href)=["'](/[^"']+)["']""", page)
+    assert any(asset.endswith(".js") for asset in assets)
+    for asset in assets:
+        assert (await api.get(asset)).status_code == 200
