@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from trainer.config import ConfigError, load_config
+from trainer.config import ConfigError, TrainConfig, load_config
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Train models for evolutionary search.")
 console = Console()
@@ -22,13 +23,11 @@ Overrides = Annotated[list[str], typer.Option("--set", help="Override a setting:
 def train(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006 (typer needs a list)
     """Train; a run that was interrupted goes on from its newest saved state."""
     from trainer.loop import Training
+    from trainer.watch import Terminal
 
-    try:
-        settings = load_config(config, overrides)
-    except ConfigError as error:
-        console.print(f"[red]{error}[/red]", highlight=False)
-        raise typer.Exit(2) from None
-    metrics = Training(settings, _report).run()
+    settings = _settings(config, overrides)
+    with Terminal(console, settings.name, settings.train.steps) as terminal:
+        metrics = Training(settings, terminal).run()
     console.print(json.dumps(metrics, indent=2))
     console.print(f"wrote {settings.output / 'model'}")
 
@@ -59,9 +58,16 @@ def enumerate(
     console.print_json(json.dumps(enumerate_suite(suite, evaluations=evaluations, seeds=seeds)))
 
 
-def _report(row: dict[str, Any]) -> None:
-    if row["step"] % 10 == 0 or "evaluation" in row:
-        console.print(json.dumps(row), highlight=False, soft_wrap=True)
+def _settings(config: Path, overrides: list[str]) -> TrainConfig:
+    try:
+        return load_config(config, overrides)
+    except ConfigError as error:
+        _stop(str(error))
+
+
+def _stop(message: str) -> NoReturn:
+    console.print(f"[red]{escape(message)}[/red]", highlight=False)
+    raise typer.Exit(2) from None
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""Checkpoints: the served model folder, and the training state that a resume needs.
+"""Checkpoints: the folder of a model that can be served, and the states that a run resumes from.
 
-Both are written to a temporary folder next to their place and renamed, so a crash never leaves a half-written one.
+States lie in ``states/step-00000040``: tensors, the loop's own JSON, and a digest of each. A state that is incomplete,
+changed or unreadable is passed over for the next older one, so a crash at any moment costs at most the steps since the
+last state that reached the disk.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,72 +17,111 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from evolve.manifest import Manifest, write_manifest
+from trainer.files import is_whole, replacing
+
+Tensors = dict[str, dict[str, torch.Tensor]]
 
 
-@contextmanager
-def _replacing(folder: Path) -> Iterator[Path]:
-    """A temporary folder that takes the place of ``folder`` when the block succeeds."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.with_name(f".{folder.name}.writing")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    yield temporary
-    for path in temporary.rglob("*"):
-        if path.is_file():
-            path.chmod(0o644)  # safetensors writes files that only their owner can read
-            _sync(path)
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    temporary.rename(folder)
-    _sync(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
+def save_model(
+    folder: Path,
+    model: Qwen3ForCausalLM,
+    weights: dict[str, torch.Tensor],
+    tokenizer: PreTrainedTokenizerFast,
+    manifest: Manifest,
+) -> None:
+    """Write ``weights`` as a Hugging Face folder in bfloat16 safetensors, with ``vpo.json``.
 
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def save_model(folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, manifest: Manifest) -> None:
-    """Write a Hugging Face folder in bfloat16 safetensors with ``vpo.json``."""
-    with _replacing(folder) as temporary:
-        served = Qwen3ForCausalLM(model.config)
-        served.load_state_dict(model.state_dict())
-        served.to(torch.bfloat16).save_pretrained(temporary)
+    model: for its configuration. Tied embeddings are written untied: a server that reloads tied ones in place serves
+    wrong ones.
+    """
+    with replacing(folder) as temporary:
+        write_model(temporary, model, weights)
         tokenizer.save_pretrained(temporary)
         write_manifest(temporary, manifest)
 
 
+def write_model(folder: Path, model: Qwen3ForCausalLM, weights: dict[str, torch.Tensor]) -> None:
+    """Write configuration and weights into a folder that exists."""
+    config = type(model.config).from_dict({**model.config.to_dict(), "tie_word_embeddings": False})
+    with torch.device("meta"):
+        shell = type(model)(config).to(torch.bfloat16)
+    low = {name: weights[name].detach().to("cpu", torch.bfloat16).clone() for name in shell.state_dict()}
+    shell.save_pretrained(folder, state_dict=low)
+
+
 @dataclass(frozen=True, slots=True)
-class TrainingState:
-    """step: steps done. extra: the loop's own JSON state."""
+class State:
+    """step: steps done. extra: the loop's own JSON state. score: of the evaluation at this step, if there was one."""
 
     step: int
+    tensors: Tensors
     extra: dict[str, Any]
+    score: float | None = None
 
 
-def save_state(
-    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: int, extra: dict[str, Any]
-) -> None:
-    """Write everything a bit-identical resume needs."""
-    with _replacing(folder) as temporary:
-        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, temporary / "tensors.pt")
-        (temporary / "state.json").write_text(json.dumps({"step": step, "extra": extra}), encoding="utf-8")
+class StateStore:
+    """The states of a run; keeps the newest ``keep`` and the one with the best score."""
 
+    def __init__(self, folder: Path, *, keep: int) -> None:
+        self._folder, self._keep = folder, keep
 
-def load_state(folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> TrainingState | None:
-    """Restore a saved state into model and optimizer; ``None`` where there is none."""
-    old = folder.with_name(f".{folder.name}.old")
-    source = folder if folder.exists() else old if old.exists() else None
-    if source is None:
-        return None
-    tensors = torch.load(source / "tensors.pt", weights_only=True)
-    model.load_state_dict(tensors["model"])
-    optimizer.load_state_dict(tensors["optimizer"])
-    document = json.loads((source / "state.json").read_text(encoding="utf-8"))
-    return TrainingState(document["step"], document["extra"])
+    def save(self, state: State) -> None:
+        """Write a state, then drop those that are not kept."""
+        with replacing(self._path(state.step), digests=True) as temporary:
+            torch.save(state.tensors, temporary / "tensors.pt")
+            document = {"step": state.step, "extra": state.extra, "score": state.score}
+            (temporary / "state.json").write_text(json.dumps(document), encoding="utf-8")
+        self._prune()
+
+    def newest(self) -> State | None:
+        """The newest whole state, ``None`` where there is none."""
+        found = next((path for path in reversed(self._paths()) if is_whole(path)), None)
+        return None if found is None else self._read(found)
+
+    def best(self) -> State | None:
+        """The whole state with the best score (the newest of equals), ``None`` where none has a score."""
+        scored = self._scores()
+        ranked = sorted(scored, key=lambda path: (scored[path], path.name), reverse=True)
+        found = next((path for path in ranked if is_whole(path)), None)
+        return None if found is None else self._read(found)
+
+    def at(self, step: int) -> State | None:
+        """The state after ``step`` steps, ``None`` where it is not there or not whole."""
+        return self._read(self._path(step)) if is_whole(self._path(step)) else None
+
+    def steps(self) -> list[int]:
+        """Steps of the states that are there, ascending, whole or not."""
+        return [int(path.name.removeprefix("step-")) for path in self._paths()]
+
+    def _path(self, step: int) -> Path:
+        return self._folder / f"step-{step:08d}"
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._folder.glob("step-[0-9]*"))
+
+    def _read(self, path: Path) -> State:
+        document = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        tensors = torch.load(path / "tensors.pt", weights_only=True, map_location="cpu")
+        return State(document["step"], tensors, document["extra"], document["score"])
+
+    def _scores(self) -> dict[Path, float]:
+        scores = {}
+        for path in self._paths():
+            try:
+                score = json.loads((path / "state.json").read_text(encoding="utf-8"))["score"]
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+            if score is not None:
+                scores[path] = float(score)
+        return scores
+
+    def _prune(self) -> None:
+        paths, scores = self._paths(), self._scores()
+        kept = set(paths[-self._keep :])
+        if scores:
+            kept.add(max(scores, key=lambda path: (scores[path], path.name)))
+        for path in paths:
+            if path not in kept:
+                shutil.rmtree(path, ignore_errors=True)
+        for leftover in [*self._folder.glob(".*.writing"), *self._folder.glob(".*.old")]:
+            shutil.rmtree(leftover, ignore_errors=True)

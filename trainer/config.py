@@ -18,6 +18,7 @@ class ConfigError(ValueError):
 
 
 Positive = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
 Rate = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -40,26 +41,62 @@ class OptimizerConfig(StrictModel):
     lr: Rate = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
-    warmup: Annotated[int, Field(ge=0)] = 0
+    warmup: Natural = 0
     schedule: Literal["constant", "cosine"] = "constant"
     grad_clip: Rate = 1.0
 
 
 class WarmupConfig(StrictModel):
-    """Supervised steps. ``chain_share``: share of the examples that are chains, the rest are single answers."""
+    """Supervised steps. ``chain_share``: share of the examples that are chains, the rest are single answers.
+
+    micro_batch: examples in one forward pass (0: the whole batch); it changes memory and speed, not the loss.
+    """
 
     kind: Literal["warmup"] = "warmup"
     steps: Positive
     batch: Positive = 96
     chain_share: Share = 0.5
+    micro_batch: Natural = 0
     optimizer: OptimizerConfig = OptimizerConfig()
+
+
+class TorchSamplerConfig(StrictModel):
+    """Sampling by the trained model itself. ``batch``: rollouts decoded at once (0: all of a step)."""
+
+    kind: Literal["torch"] = "torch"
+    batch: Natural = 0
+
+
+class VllmSamplerConfig(StrictModel):
+    """Sampling by a vLLM server that somebody started.
+
+    endpoint: its ``/v1`` address. model: the name it serves. sync: how new weights get there, through the folder
+    ``weights`` that trainer and server both see: ``lora`` loads an adapter under a new name; ``reload`` rewrites the
+    served checkpoint and asks the development endpoints to read it again. cap: of the truncated importance weights.
+    tolerance: largest mean difference (nats a token) between the server's and the trainer's log-probabilities of a
+    probe after a swap; beyond it the weights are not the ones that were sent. concurrency: requests in flight.
+    """
+
+    kind: Literal["vllm"] = "vllm"
+    endpoint: str
+    model: str
+    sync: Literal["lora", "reload"] = "lora"
+    weights: Path
+    cap: Rate = 2.0
+    tolerance: Rate = 0.05
+    concurrency: Positive = 64
+    timeout_s: Rate = 600.0
 
 
 class RLConfig(StrictModel):
     """Policy-gradient steps from an initial checkpoint.
 
     prompts, rollouts: P prompts a step, G generations each. m: answers in one generation. mutation_share: share of the
-    prompts that show a parent. kl: weight of the k3 KL estimate to the frozen initial model. clip: PPO's ratio range.
+    prompts that show a parent. kl: weight of the k3 KL estimate to the frozen initial model. clip: PPO's ratio range
+    below 1, and above it too unless ``clip_high`` says otherwise. epochs, minibatches: passes over a step's rollouts,
+    and optimizer steps in each. micro_batch: rollouts in one forward pass (0: all at once); it changes memory and
+    speed, not the loss. max_tokens: of a generation (default: what the domain asks for). tokens: stop after the step
+    that brings the generated tokens to so many, even before ``steps``.
     """
 
     kind: Literal["rl"] = "rl"
@@ -72,7 +109,43 @@ class RLConfig(StrictModel):
     temperature: Rate = 1.0
     kl: Annotated[float, Field(ge=0)] = 0.02
     clip: Rate = 0.2
+    clip_high: Rate | None = None
+    epochs: Positive = 1
+    minibatches: Positive = 1
+    micro_batch: Natural = 0
+    max_tokens: Positive | None = None
+    tokens: Positive | None = None
+    sampler: Annotated[TorchSamplerConfig | VllmSamplerConfig, Field(discriminator="kind")] = TorchSamplerConfig()
     optimizer: OptimizerConfig = OptimizerConfig(lr=2e-4)
+
+    @model_validator(mode="after")
+    def _minibatches_fit(self) -> RLConfig:
+        if self.prompts % self.minibatches:
+            raise ValueError(f"`minibatches` ({self.minibatches}) must divide `prompts` ({self.prompts})")
+        return self
+
+
+class LoraConfig(StrictModel):
+    """Low-rank adapters on every linear layer whose name ends in one of ``targets``; the rest is frozen."""
+
+    rank: Positive = 16
+    alpha: Rate = 32.0
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+class HardwareConfig(StrictModel):
+    """Where and how numbers are computed.
+
+    device: ``auto`` takes a GPU where there is one. precision: of the forward and backward pass; with ``bfloat16`` the
+    trained parameters stay in float32 (under LoRA the frozen ones are kept in bfloat16). checkpointing: recompute
+    activations in the backward pass. shard: split parameters, gradients and optimizer over torchrun's processes
+    (FSDP2); without it they are replicated.
+    """
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    checkpointing: bool = False
+    shard: bool = False
 
 
 class EvalConfig(StrictModel):
@@ -80,22 +153,43 @@ class EvalConfig(StrictModel):
 
     problems: Positive = 256
     answers: Positive = 30
-    every: Annotated[int, Field(ge=0)] = 0
+    every: Natural = 0
     seed: int = 1000
 
 
+class WatchConfig(StrictModel):
+    """What a run leaves to look at besides ``metrics.jsonl``.
+
+    tensorboard: event files in ``tensorboard/``. rollouts_every: steps between samples in ``rollouts/*.parquet`` (0:
+    none), with the generations of the step's first ``rollout_prompts`` prompts.
+    """
+
+    tensorboard: bool = True
+    rollouts_every: Natural = 0
+    rollout_prompts: Positive = 4
+
+
 class TrainConfig(StrictModel):
-    """One training run. Exactly one of ``model`` (from scratch) and ``init`` (a checkpoint folder) is given."""
+    """One training run. Exactly one of ``model`` (from scratch) and ``init`` (a checkpoint folder) is given.
+
+    domain, options: a name of :data:`trainer.domains.DOMAINS` and its options. save_every: steps between saved states.
+    keep: the newest so many states stay, and the one with the best evaluation. threads: of torch.
+    """
 
     name: str
     seed: int = 0
-    domain: Literal["minicode"] = "minicode"
+    domain: str = "minicode"
+    options: dict[str, Any] = Field(default_factory=dict)
     output: Path
     model: ModelConfig | None = None
     init: Path | None = None
+    lora: LoraConfig | None = None
+    hardware: HardwareConfig = HardwareConfig()
     train: Annotated[WarmupConfig | RLConfig, Field(discriminator="kind")]
     evaluation: EvalConfig = EvalConfig()
+    watch: WatchConfig = WatchConfig()
     save_every: Positive = 50
+    keep: Positive = 2
     threads: Positive = 1
 
     @model_validator(mode="after")
@@ -104,11 +198,29 @@ class TrainConfig(StrictModel):
             raise ValueError("give exactly one of `model` (sizes, from scratch) and `init` (a checkpoint folder)")
         if self.train.kind == "rl" and self.init is None:
             raise ValueError("`train.kind: rl` needs `init`: the checkpoint folder that it starts from")
+        if self.lora is not None and self.init is None:
+            raise ValueError("`lora` needs `init`: adapters of a random model are of no use")
+        if self.lora is not None and self.hardware.shard:
+            raise ValueError("`hardware.shard` is for full fine-tuning: leave it out with `lora`")
+        if self.train.kind == "rl" and self.train.sampler.kind == "vllm":
+            if (self.train.sampler.sync == "lora") != (self.lora is not None):
+                raise ValueError("`train.sampler.sync` must be `lora` with `lora`, and `reload` with full fine-tuning")
+            if self.train.temperature != 1.0:
+                raise ValueError("`train.temperature` must be 1 with vLLM, which reports log-probabilities at 1")
         return self
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> TrainConfig:
     """Read a YAML file and apply ``a.b=c`` overrides (values are YAML). Raises :class:`ConfigError`."""
+    document = read_document(path, overrides)
+    try:
+        return TrainConfig.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError(f"{path}:\n{explain(error)}") from None
+
+
+def read_document(path: Path, overrides: Iterable[str] = ()) -> dict[str, Any]:
+    """The mapping of a YAML file with overrides applied. Raises :class:`ConfigError`."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -119,10 +231,7 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> TrainConfig:
         raise ConfigError(f"{path}: expected a mapping of settings, found {type(document).__name__}")
     for override in overrides:
         _apply(document, override)
-    try:
-        return TrainConfig.model_validate(document)
-    except ValidationError as error:
-        raise ConfigError(f"{path}:\n{explain(error)}") from None
+    return document
 
 
 def _apply(document: dict[str, Any], override: str) -> None:

@@ -1,210 +1,224 @@
-"""The training loop: warm-up or policy-gradient steps, metrics, evaluation, resumable checkpoints.
+"""A training run: warm-up or policy-gradient steps, evaluation, resumable states, the resulting model.
 
-Layout of an output folder: ``state/`` (resume), ``metrics.jsonl`` (one object a step), ``model/`` (the result).
+Layout of an output folder: ``states/`` (resume), ``metrics.jsonl``, ``tensorboard/``, ``rollouts/`` (samples to read),
+``pending/`` (a server's rollouts that no saved state contains yet), ``model/`` (the result).
 """
 
 from __future__ import annotations
 
-import copy
-import json
+import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-import numpy as np
 import torch
 
 from evolve.chain import ChainFormat
-from evolve.manifest import Manifest, read_manifest
-from trainer.checkpoint import load_state, save_model, save_state
+from evolve.manifest import Manifest, ManifestError, read_manifest
+from trainer.checkpoint import State, StateStore, save_model
 from trainer.config import RLConfig, TrainConfig, WarmupConfig
+from trainer.distributed import World, start_world
 from trainer.domains import make_domain
+from trainer.engine import Engine
 from trainer.estimators import ESTIMATORS
-from trainer.estimators.groups import make_groups
-from trainer.estimators.vpo import set_scores
-from trainer.estimators.weights import dirichlet_weights
-from trainer.evaluate import evaluate
-from trainer.loss import k3, log_probabilities, masked_mean, policy_loss
+from trainer.evaluate import evaluate, means
 from trainer.model import load_model, load_tokenizer, new_model
-from trainer.optimizer import apply_gradients, make_optimizer
-from trainer.prompts import Item, choose_items, make_problem, next_pool
-from trainer.rollout.torch_sampler import sample
-from trainer.scoring import reward_tensor
-from trainer.warmup import WarmupBatches, warmup_loss
-
-Report = Callable[[dict[str, Any]], None]
+from trainer.policy import PolicySteps, Step
+from trainer.prompts import Item
+from trainer.rollout.base import Sampler
+from trainer.rollout.make import make_sampler
+from trainer.rollout.store import RolloutStore
+from trainer.rollout.torch_sampler import TorchSampler
+from trainer.warmup import WarmupBatches, WarmupSteps
+from trainer.watch import Journal, Report, write_rollouts
 
 
 class Training:
-    """One run of a configuration; ``run`` goes on from the newest saved state."""
+    """One run of a configuration; ``run`` goes on from the newest whole state."""
 
-    def __init__(self, config: TrainConfig, report: Report) -> None:
+    def __init__(self, config: TrainConfig, report: Report = lambda row: None, *, world: World | None = None) -> None:
         torch.set_num_threads(config.threads)
-        self.config, self.report = config, report
-        self.domain = make_domain(config.domain)
+        self.config = config
+        self.world = start_world(config.hardware) if world is None else world
+        self.domain = make_domain(config.domain, config.options)
+        rl = config.train if isinstance(config.train, RLConfig) else None
         if config.init is None:
             assert config.model is not None  # the configuration's validator saw to it
             self.tokenizer = self.domain.build_tokenizer()
-            self.model = new_model(config.model, self.tokenizer, config.seed)
+            model = new_model(config.model, self.tokenizer, config.seed)
         else:
-            self.tokenizer = load_tokenizer(config.init)
-            self.model = load_model(config.init)
-        self.optimizer = make_optimizer(self.model, config.train.optimizer)
-        self.step, self.tokens = 0, 0
-        self.pool: list[Item] = []
+            self.tokenizer, model = load_tokenizer(config.init), load_model(config.init)
+        self.engine = Engine(model, config, self.world, reference=rl is not None and rl.kl > 0)
+        self.states = StateStore(config.output / "states", keep=config.keep)
+        self.journal = Journal(config.output, config.watch, report)
+        self.step = 0
+        self._runner = asyncio.Runner()
+        self._pending: RolloutStore | None = None
+        self.sampler: Sampler = TorchSampler(self.engine.sampling_model(), self.tokenizer)
+        self._steps: PolicySteps | WarmupSteps = self._warmup_steps() if rl is None else self._policy_steps(rl)
+
+    def _policy_steps(self, rl: RLConfig) -> PolicySteps:
+        self.sampler = make_sampler(rl.sampler, self.engine, self.tokenizer, self.config)
+        if rl.sampler.kind == "vllm":
+            self._pending = RolloutStore(self.config.output / "pending", self.world.rank)
+        parts = (self.config, self.domain, self.tokenizer, self.engine, self.sampler, self._runner, self._pending)
+        return PolicySteps(*parts)
+
+    def _warmup_steps(self) -> WarmupSteps:
+        config = self.config.train
+        assert isinstance(config, WarmupConfig)
+        return WarmupSteps(WarmupBatches(self.domain, self.tokenizer, config, self.config.seed), config, self.engine)
+
+    def __enter__(self) -> Training:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the domain (its sandbox) and the event files."""
+        self._runner.run(self.domain.close())
+        self._runner.close()
+        self.journal.close()
 
     def run(self) -> dict[str, Any]:
         """Train to the end, evaluate, write ``model/``; returns the final metrics."""
-        take_step = self._warmup() if isinstance(self.config.train, WarmupConfig) else self._rl()
+        try:
+            return self._run()
+        finally:
+            self.close()
+
+    def _run(self) -> dict[str, Any]:
         self._resume()
-        while self.step < self.config.train.steps:
-            started = time.process_time()
-            row = take_step(self.step)
-            self.step += 1
-            self._log({"step": self.step, **row, "cpu_s": round(time.process_time() - started, 3)})
-            if self.step % self.config.save_every == 0 and self.step < self.config.train.steps:
-                self._save_state()
+        while not self._done():
+            self._log(self._take_step())
+            if self._done():
+                break
             every = self.config.evaluation.every
-            if every and self.step % every == 0 and self.step < self.config.train.steps:
-                self._log({"step": self.step, "evaluation": self._evaluate()})
+            metrics = self._evaluate() if every and self.step % every == 0 else None
+            if metrics is not None:
+                self._log({"step": self.step, "evaluation": metrics})
+            if metrics is not None or self.step % self.config.save_every == 0:
+                self._save_state(metrics)
         metrics = self._evaluate()
         self._log({"step": self.step, "evaluation": metrics})
-        save_model(self.config.output / "model", self.model, self.tokenizer, self._manifest(metrics))
-        self._save_state()
+        self._save_model(metrics)
+        self._save_state(metrics)
         return metrics
 
-    def _warmup(self) -> Callable[[int], dict[str, Any]]:
-        config = self.config.train
-        assert isinstance(config, WarmupConfig)
-        batches = WarmupBatches(self.domain, self.tokenizer, config, self.config.seed)
+    def _done(self) -> bool:
+        limit = self.config.train.tokens if isinstance(self.config.train, RLConfig) else None
+        return self.step >= self.config.train.steps or (limit is not None and self._steps.tokens >= limit)
 
-        def take_step(step: int) -> dict[str, Any]:
-            ids, labels = batches(step)
-            loss = warmup_loss(self.model, ids, labels)
-            loss.backward()
-            norm = apply_gradients(self.model, self.optimizer, config.optimizer, step, config.steps)
-            self.tokens += int((labels != -100).sum())
-            return {"loss": round(loss.item(), 4), "grad_norm": round(norm, 4), "tokens": self.tokens}
-
-        return take_step
-
-    def _rl(self) -> Callable[[int], dict[str, Any]]:
-        config = self.config.train
-        assert isinstance(config, RLConfig)
-        reference = copy.deepcopy(self.model).requires_grad_(False)
-        estimator = ESTIMATORS[config.estimator.name]
-        max_tokens = self.domain.prompt_format(config.m).max_tokens
-        seed = self.config.seed
-
-        def take_step(step: int) -> dict[str, Any]:
-            items = choose_items(step, config, self.pool)
-            problems = [make_problem(self.domain, seed, item) for item in items]
-            prompts = [self.domain.prompt(q, config.m, i.parent) for q, i in zip(problems, items, strict=True)]
-            keys = [[(seed, step, p, g) for g in range(config.rollouts)] for p in range(len(items))]
-            rollouts = sample(
-                self.model, self.tokenizer, prompts, keys, max_tokens=max_tokens, temperature=config.temperature
-            )
-            rewards, components, answers = reward_tensor(self.domain, problems, rollouts.texts, config.m)
-            groups = make_groups(rewards, components=components)
-            drawn = estimator.draw(groups, config.estimator, seed, step)
-            advantages = estimator.advantages(groups, drawn, config.estimator)[:, :, 0]
-            weights = dirichlet_weights(groups.components, groups.prompts, 100, 1.0, seed, step)
-            row = self._update(config, reference, rollouts, advantages, step)
-            self.pool = next_pool(items, rewards, answers, components, (seed, step))
-            self.tokens += int(rollouts.mask.sum())
-            scalars = rewards.sum(axis=-1) / components.sum(axis=-1)[:, None, None]
-            return {
-                "set_score": round(float(set_scores(rewards, weights).mean()), 4),
-                "task_scalar": round(float(scalars[:, :, 0].mean()), 4),
-                "best_of_group": round(float(scalars.max(axis=(1, 2)).mean()), 4),
-                "solved_share": round(float((scalars == 1).any(axis=(1, 2)).mean()), 4),
-                "flat_groups": round(float((np.abs(advantages).max(axis=1) < 1e-3).mean()), 4),
-                "answers_per_rollout": round(float(np.mean([len(found) for found in answers])), 3),
-                "mutation_prompts": sum(item.parent is not None for item in items),
-                "tokens": self.tokens,
-                **row,
-            }
-
-        return take_step
-
-    def _update(
-        self, config: RLConfig, reference: torch.nn.Module, rollouts: Any, advantages: np.ndarray, step: int
-    ) -> dict[str, float]:
-        """One optimizer step on the batch; sampling was by the same weights, so the old policy is this one."""
-        with torch.no_grad():
-            log_reference, _ = log_probabilities(reference, rollouts)
-        log_policy, entropy = log_probabilities(self.model, rollouts)
-        flat = torch.from_numpy(advantages.reshape(-1)).to(log_policy.dtype)
-        kl = masked_mean(k3(log_policy, log_reference), rollouts.mask)
-        loss = policy_loss(log_policy, log_policy.detach(), flat, rollouts.mask, config.clip) + config.kl * kl
-        loss.backward()
-        norm = apply_gradients(self.model, self.optimizer, config.optimizer, step, config.steps)
-        return {
-            "kl": round(kl.item(), 5),
-            "entropy": round(masked_mean(entropy.detach(), rollouts.mask).item(), 4),
-            "grad_norm": round(norm, 4),
-            "length": round(float(rollouts.mask.sum(dim=1).float().mean()), 2),
-            "finished": round(float(np.mean(rollouts.finished)), 4),
-        }
+    def _take_step(self) -> dict[str, Any]:
+        started = time.process_time()
+        taken = self._steps(self.step)
+        self.step += 1
+        every = self.config.watch.rollouts_every
+        if isinstance(taken, Step) and every and self.step % every == 0 and self.world.main:
+            write_rollouts(self.config.output, self.step, taken, self.config.watch.rollout_prompts)
+        row = taken.row if isinstance(taken, Step) else taken
+        return {"step": self.step, **row, "cpu_s": time.process_time() - started}
 
     @property
-    def _m(self) -> int:
+    def m(self) -> int:
+        """Answers in one generation of the resulting model."""
         return self.config.train.m if isinstance(self.config.train, RLConfig) else self.domain.chain_length
 
     def _evaluate(self) -> dict[str, Any]:
         """At the trained number of answers; a warm-up is evaluated for chains and for single answers."""
         if isinstance(self.config.train, RLConfig):
-            return evaluate(self.model, self.tokenizer, self.domain, self._m, self.config.evaluation)
-        return {
-            f"m={m}": evaluate(self.model, self.tokenizer, self.domain, m, self.config.evaluation)
-            for m in (1, self.domain.chain_length)
-        }
+            return self._evaluate_at(self.m)
+        return {f"m={m}": self._evaluate_at(m) for m in sorted({1, self.domain.chain_length})}
+
+    def _evaluate_at(self, m: int) -> dict[str, float]:
+        train, config = self.config.train, self.config.evaluation
+        goals = isinstance(train, RLConfig) and ESTIMATORS[train.estimator.name].goals is not None
+        self.sampler.sync(self.engine.sampling_model(), self.step)
+        width = -(-config.problems // self.world.size)
+        share = range(
+            min(self.world.rank * width, config.problems), min((self.world.rank + 1) * width, config.problems)
+        )
+        rows = evaluate(self.sampler, self.domain, m, config, self._runner, goals=goals, share=share)
+        return means([row for part in self.world.gather(rows) for row in part])
+
+    def _score(self, metrics: dict[str, Any] | None) -> float | None:
+        """What states are ranked by: best@k, of chains where there are several kinds of prompts."""
+        if metrics is None:
+            return None
+        figures = metrics if isinstance(self.config.train, RLConfig) else metrics[f"m={self.m}"]
+        return figures[f"best@{self.config.evaluation.answers}"]
 
     def _manifest(self, metrics: dict[str, Any]) -> Manifest:
         train = self.config.train
-        history = [] if self.config.init is None else _history(self.config.init)
         return Manifest(
             name=self.config.name,
             domain=self.config.domain,
             estimator=train.estimator.name if isinstance(train, RLConfig) else "warmup",
             seed=self.config.seed,
-            chain=ChainFormat(m=self._m),
-            prompt=self.domain.prompt_format(self._m),
-            context_length=self.model.config.max_position_embeddings,
+            chain=ChainFormat(m=self.m),
+            prompt=self.domain.prompt_format(self.m),
+            context_length=self.engine.model.config.max_position_embeddings,
             metrics=metrics,
-            training={"config": train.model_dump(mode="json"), "tokens": self.tokens, "after": history},
+            training={
+                "config": train.model_dump(mode="json"),
+                "options": self.config.options,
+                "tokens": self._steps.tokens,
+                "after": [] if self.config.init is None else _history(self.config.init),
+            },
         )
 
-    def _log(self, row: dict[str, Any]) -> None:
-        with (self.config.output / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        self.report(row)
+    def _save_model(self, metrics: dict[str, Any], folder: Path | None = None) -> None:
+        weights = self.engine.weights()
+        if self.world.main:
+            target = self.config.output / "model" if folder is None else folder
+            save_model(target, self.engine.model, weights, self.tokenizer, self._manifest(metrics))
+        self.world.wait()
 
-    def _save_state(self) -> None:
-        extra = {"pool": [asdict(item) for item in self.pool], "tokens": self.tokens}
-        save_state(self.config.output / "state", self.model, self.optimizer, self.step, extra)
+    def export(self, folder: Path, state: State, metrics: dict[str, Any]) -> None:
+        """Write the model of a saved state as a checkpoint folder."""
+        self._restore(state)
+        self._save_model(metrics, folder)
+
+    def _log(self, row: dict[str, Any]) -> None:
+        if self.world.main:
+            self.journal.write(row)
+
+    def _save_state(self, metrics: dict[str, Any] | None) -> None:
+        pool = self._steps.pool if isinstance(self._steps, PolicySteps) else []
+        extra = {"pool": [asdict(item) for item in pool], "tokens": self._steps.tokens}
+        tensors = self.engine.tensors()
+        if self.world.main:
+            self.states.save(State(self.step, tensors, extra, self._score(metrics)))
+        self.world.wait()
+        if self._pending is not None:
+            self._pending.forget_before(self.step)
 
     def _resume(self) -> None:
-        self.config.output.mkdir(parents=True, exist_ok=True)
-        state = load_state(self.config.output / "state", self.model, self.optimizer)
-        if state is None:
-            (self.config.output / "metrics.jsonl").unlink(missing_ok=True)
-            return
-        self.step, self.tokens = state.step, state.extra["tokens"]
-        self.pool = [Item(tuple(item["key"]), item["parent"], item["rounds"]) for item in state.extra["pool"]]
-        _drop_rows_after(self.config.output / "metrics.jsonl", self.step)
+        if self.world.main:
+            self.config.output.mkdir(parents=True, exist_ok=True)
+        self.world.wait()
+        state = self.states.newest()
+        if state is not None:
+            self._restore(state)
+        if self.world.main:
+            self.journal.go_on_after(self.step)
+
+    def _restore(self, state: State) -> None:
+        self.engine.load(state.tensors)
+        self.step, self._steps.tokens = state.step, state.extra["tokens"]
+        if isinstance(self._steps, PolicySteps):
+            self._steps.pool = [Item(tuple(one["key"]), one["parent"], one["rounds"]) for one in state.extra["pool"]]
 
 
 def _history(init: Path) -> list[str]:
-    manifest = read_manifest(init)
+    """Names of the runs that led to a checkpoint; a pretrained model of others is named by its folder."""
+    try:
+        manifest = read_manifest(init)
+    except ManifestError:
+        return [init.name]
     return [*manifest.training.get("after", []), manifest.name]
-
-
-def _drop_rows_after(path: Path, step: int) -> None:
-    """Forget the metrics of steps that a resumed run takes again."""
-    if path.exists():
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
-        path.write_text("".join(kept), encoding="utf-8")

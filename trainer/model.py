@@ -40,7 +40,9 @@ def load_model(checkpoint: Path) -> Qwen3ForCausalLM:
 
 
 def load_tokenizer(checkpoint: Path) -> PreTrainedTokenizerFast:
-    """A checkpoint's tokenizer; padding goes to the left."""
+    """A checkpoint's tokenizer; one without a padding token pads with its end mark."""
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     tokenizer.padding_side = "left"
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
     return tokenizer

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from evolve.randomness import generator
-from trainer.config import RLConfig
 from trainer.domains.base import Domain
+from trainer.scoring import Scores
 
 _ROUNDS = 3
 """A problem is asked at most so many times: from scratch, then as mutations."""
@@ -30,10 +30,10 @@ class Item:
     rounds: int = 0
 
 
-def choose_items(step: int, config: RLConfig, pool: Sequence[Item]) -> list[Item]:
+def choose_items(step: int, prompts: int, mutation_share: float, pool: Sequence[Item]) -> list[Item]:
     """The step's prompts: mutations from the pool (as many as it has, up to the share), then new problems."""
-    mutations = list(pool)[: round(config.mutation_share * config.prompts)]
-    return mutations + [Item((step, index)) for index in range(config.prompts - len(mutations))]
+    mutations = list(pool)[: round(mutation_share * prompts)]
+    return mutations + [Item((step, index)) for index in range(prompts - len(mutations))]
 
 
 def make_problem(domain: Domain, seed: int, item: Item) -> Any:
@@ -41,29 +41,28 @@ def make_problem(domain: Domain, seed: int, item: Item) -> Any:
     return domain.problem(generator(seed, "problem", *item.key), heldout=False)
 
 
-def next_pool(
-    items: Sequence[Item],
-    rewards: np.ndarray,
-    answers: Sequence[Sequence[str]],
-    components: np.ndarray,
-    key: Sequence[int],
-) -> list[Item]:
-    """Parents for the next step. rewards (P, G, m, D) with one row per answer, answers of length P * G."""
-    group = rewards.shape[1]
+def next_pool(items: Sequence[Item], scores: Scores, key: Sequence[int]) -> list[Item]:
+    """Parents for the next step, from the judgements of this one's rollouts; ``key`` = (seed, step)."""
     pool = []
     for p, item in enumerate(items):
-        if item.rounds + 1 >= _ROUNDS:
-            continue
-        candidates: dict[str, np.ndarray] = {}
-        for g in range(group):
-            for slot, source in enumerate(answers[p * group + g]):
-                vector = rewards[p, g, slot][components[p]]
-                if 0 < vector.mean() < 1:
-                    candidates[source] = vector
+        candidates = _unsolved(scores, p) if item.rounds + 1 < _ROUNDS else {}
         if candidates:
             rng = generator(*key, "parent", p)
-            weights = rng.dirichlet(np.ones(int(components[p].sum())))
+            weights = rng.dirichlet(np.ones(int(scores.components[p].sum())))
             parent = max(candidates, key=lambda source: float(candidates[source] @ weights))
             pool.append(Item(item.key, parent, item.rounds + 1))
     generator(*key, "pool").shuffle(pool)
     return pool
+
+
+def _unsolved(scores: Scores, p: int) -> dict[str, np.ndarray]:
+    """Reward vectors of the answers to prompt p that earned something but not everything, by their text."""
+    group = scores.rewards.shape[1]
+    found = {}
+    for g in range(group):
+        for answer in scores.answers[p * group + g]:
+            place = (p, g, answer.index)
+            vector = scores.rewards[place][scores.components[p]]
+            if vector.any() and not scores.solved[place]:
+                found[answer.text] = vector
+    return found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from evolve.randomness import generator
 from trainer.config import WarmupConfig
 from trainer.domains.base import Domain, Example
+from trainer.engine import Engine
+from trainer.rollout.base import prompt_tokens
 
 _SORTED_BATCHES = 4
 """Examples of so many steps are drawn together and sorted by length, so that a batch holds little padding."""
@@ -17,7 +17,7 @@ _SORTED_BATCHES = 4
 
 def tokenize_example(example: Example, tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:
     """Ids of the prompt and of the completion with its end mark."""
-    prompt = tokenizer(example.prompt, add_special_tokens=False)["input_ids"]
+    prompt = prompt_tokens(example.prompt, tokenizer)
     completion = tokenizer(example.completion, add_special_tokens=False)["input_ids"]
     return prompt, [*completion, tokenizer.eos_token_id]
 
@@ -60,10 +60,36 @@ class WarmupBatches:
         return batches
 
 
-def warmup_loss(model: Callable[..., torch.Tensor], ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy (nats) over the completion tokens."""
+def cross_entropy(model: Qwen3ForCausalLM, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Summed cross-entropy (nats) of the completion tokens."""
     hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     targets = labels[:, 1:]
     chosen = targets != -100
     logits = model.lm_head(hidden[chosen])
-    return torch.nn.functional.cross_entropy(logits, targets[chosen])
+    return torch.nn.functional.cross_entropy(logits.float(), targets[chosen], reduction="sum")
+
+
+class WarmupSteps:
+    """Takes supervised steps; ``tokens`` counts the completion tokens learned from."""
+
+    def __init__(self, batches: WarmupBatches, config: WarmupConfig, engine: Engine) -> None:
+        self._batches, self._config, self._engine = batches, config, engine
+        self.tokens = 0
+
+    def __call__(self, step: int) -> dict[str, float]:
+        """Take step ``step``, each process on its slice of the batch."""
+        world = self._engine.world
+        ids, labels = self._batches(step)
+        tokens = int((labels[:, 1:] != -100).sum())
+        mine = world.share(len(ids))
+        size = self._config.micro_batch or len(mine)
+        total = torch.zeros((), dtype=torch.float64)
+        for start in range(mine.start, mine.stop, size):
+            rows = slice(start, min(start + size, mine.stop))
+            part = (ids[rows].to(world.device), labels[rows].to(world.device))
+            loss = self._engine.call(cross_entropy, *part)
+            self._engine.backward(loss / tokens)
+            total += loss.detach().double().cpu()
+        norm = self._engine.apply(step)
+        self.tokens += tokens
+        return {"loss": float(world.total(total)) / tokens, "grad_norm": norm, "tokens": self.tokens}
