@@ -139,6 +139,35 @@ class SelectionConfig(StrictModel):
         return cls.model_validate(dict.fromkeys(STRATEGY_NAMES, 0.0) | {strategy: 1.0} | settings)
 
 
+class ModelConfig(StrictModel):
+    """One model that a run may ask, and its prices.
+
+    name: as records and clients know it. prompt_price, completion_price: per million tokens, in any one currency.
+    """
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    prompt_price: Weight = 0.0
+    completion_price: Weight = 0.0
+
+
+class BudgetConfig(StrictModel):
+    """When a run ends before its iterations do: at whatever is reached first; ``None`` sets no limit.
+
+    calls: model requests, those in vain included. tokens: of prompts and completions together. cost: in the currency
+        of the models' prices. seconds: of wall time while the run is worked on. What is in flight when one of these is
+        reached (up to ``lag - 1`` iterations) is finished and kept.
+    target: task scalar that is good enough; pending work is cancelled.
+    stagnation: iterations without a better task scalar.
+    """
+
+    calls: Annotated[int, Field(ge=1)] | None = None
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    cost: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
+    seconds: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
+    target: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    stagnation: Annotated[int, Field(ge=1)] | None = None
+
+
 class SearchConfig(StrictModel):
     """How one run searches.
 
@@ -156,7 +185,10 @@ class SearchConfig(StrictModel):
     temperature, top_p, max_tokens: of the model request; ``None`` takes the manifest's max_tokens, else 1024. A
         completion manifest always decides its own.
     islands, migration_interval, migration_count: every ``interval`` iterations each island sends copies of its best
-        ``count`` programs to the next.
+        ``count`` programs to the next. migration_trigger: ``stagnation`` sends them only to an island that has had
+        ``interval`` turns without a better task scalar; restart_stagnant: which then starts anew from the seed program
+        and these copies.
+    models: the models and their prices. budget: limits beside the number of iterations.
     dedupe: a program that the run already knows is neither judged again nor counted.
     stop_when_solved: end the run with the iteration that solves the task.
     """
@@ -176,7 +208,22 @@ class SearchConfig(StrictModel):
     islands: Annotated[int, Field(ge=1, le=64)] = 2
     migration_interval: Annotated[int, Field(ge=1)] = 10
     migration_count: Annotated[int, Field(ge=0, le=64)] = 2
+    migration_trigger: Literal["interval", "stagnation"] = "interval"
+    restart_stagnant: bool = False
+    models: Annotated[tuple[ModelConfig, ...], Field(max_length=16)] = ()
+    budget: BudgetConfig = BudgetConfig()
     archive: ArchiveConfig = ArchiveConfig()
     selection: SelectionConfig = SelectionConfig()
     dedupe: bool = True
     stop_when_solved: bool = True
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = [model.name for model in self.models]
+        if len(set(names)) != len(names):
+            raise ValueError(f"models must differ in name from each other, not {names}")
+        if self.budget.cost is not None and not any(m.prompt_price or m.completion_price for m in self.models):
+            raise ValueError("budget.cost needs prices: give models with prompt_price and completion_price")
+        if self.restart_stagnant and self.migration_trigger != "stagnation":
+            raise ValueError("restart_stagnant needs migration_trigger 'stagnation'")
+        return self

@@ -7,11 +7,13 @@ wait for its turn → tell → store the record. A candidate is judged once, als
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from evolve.evaluator import Evaluator
+from evolve.ledger import Ended, Spent
 from evolve.models import ModelClient, ModelError, ModelRequestError
 from evolve.program import Evaluation, IterationRecord, Program, Reply, Usage
 from evolve.reading import Candidates, Child
@@ -20,6 +22,9 @@ from evolve.search import Search
 
 MAX_REFUSALS_IN_A_ROW = 5
 _ABOUT_THIS_REQUEST = frozenset({400, 413, 422})  # too long a prompt, say; 401 or 404 concern every request
+
+
+Ending = Ended | Literal["completed", "seconds", "stopped"]
 
 
 class EvaluationFailed(RuntimeError):  # noqa: N818 (the run's word for it)
@@ -101,8 +106,10 @@ class MemoryStore:
 class RunSummary:
     """How a call of :func:`run_search` ended.
 
-    iterations: finished in all. evaluations, usage: of all iterations, the seed program's evaluation not counted.
-    ended: ``completed`` (all iterations), ``solved`` (and nothing more to do) or ``stopped`` (on request).
+    iterations: finished in all. evaluations, usage, spent: of all iterations, the seed program's evaluation not
+        counted.
+    ended: ``completed`` (all iterations), ``solved`` or ``target`` (nothing more to do), the limit of
+        :class:`evolve.config.BudgetConfig` that was reached, or ``stopped`` (on request).
     """
 
     iterations: int
@@ -111,7 +118,8 @@ class RunSummary:
     first_solved: int | None
     evaluations: int
     usage: Usage
-    ended: Literal["completed", "solved", "stopped"]
+    spent: Spent
+    ended: Ending
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,17 +140,20 @@ async def run_search(
     on_iteration: Callable[[IterationRecord], Awaitable[None]] | None = None,
     stop: asyncio.Event | None = None,
     patience: Patience | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> RunSummary:
     """Run ``search`` (fresh: neither begun nor restored) from what ``store`` has of it up to iteration ``iterations``.
 
     on_iteration: awaited after each record is stored. stop: once set, nothing new is asked; iterations whose reply has
-    arrived are finished, calls still in flight are cancelled (and count as lost when the run goes on).
+    arrived are finished, calls still in flight are cancelled (and count as lost when the run goes on). A limit of the
+    search's budget that is reached ends it otherwise: what is in flight is finished and kept.
+    clock: seconds, for the limit on wall time and the records' ``elapsed_s``.
 
     Raises :class:`evolve.models.ModelError` when the endpoint is down, refuses its key or model, or refuses five
     requests in a row; :class:`EvaluationFailed` when a candidate cannot be judged; whatever the store raises. All that
     was stored stays valid: calling again with a fresh search goes on from there.
     """
-    run = _Run(search, model, evaluator, store, iterations, on_iteration, stop or asyncio.Event(), patience)
+    run = _Run(search, model, evaluator, store, iterations, on_iteration, stop or asyncio.Event(), patience, clock)
     try:
         return await run.go()
     finally:
@@ -179,10 +190,12 @@ class _Run:
         on_iteration: Callable[[IterationRecord], Awaitable[None]] | None,
         stop: asyncio.Event,
         patience: Patience | None,
+        clock: Callable[[], float],
     ) -> None:
         self._search, self._model, self._evaluator, self._store = search, model, evaluator, store
         self._iterations, self._on_iteration, self._stop = iterations, on_iteration, stop
         self._patience = patience or Patience()
+        self._clock, self._started, self._before = clock, clock(), 0.0
         self._replies: dict[int, Reply] = {}
         self._lost: dict[int, int] = {}
         self._flights: dict[int, _Flight] = {}
@@ -199,7 +212,7 @@ class _Run:
                 self._launch()
                 flight = self._flights.get(self._search.told + 1)
                 if flight is None or flight.task is None:
-                    break  # stopped, and the next iteration's call was not under way
+                    break  # stopped or out of time, and the next iteration's call was not under way
                 if not self._stop.is_set():
                     await asyncio.wait({flight.task, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 if self._stop.is_set() and not flight.task.done():
@@ -226,6 +239,7 @@ class _Run:
             self._account(record)
         if stored.seed is not None:
             self._search.restore(stored.seed, stored.records)
+            self._before = self._search.spent.seconds
             return
         evaluation = await self._judge(self._search.task.seed_source, "the seed program")
         await self._store.save_seed(self._search.begin(evaluation))
@@ -233,10 +247,18 @@ class _Run:
     def _more(self) -> bool:
         return self._search.told < self._iterations and not self._search.finished
 
+    def _elapsed(self) -> float:
+        return round(self._before + self._clock() - self._started, 3)
+
+    def _late(self) -> bool:
+        seconds = self._search.config.budget.seconds
+        return seconds is not None and self._elapsed() >= seconds
+
     def _launch(self) -> None:
         while (
             self._search.can_ask
             and not self._stop.is_set()
+            and not self._late()
             and self._search.told + len(self._flights) < self._iterations
         ):
             flight = _Flight(self._search.ask())
@@ -320,10 +342,12 @@ class _Run:
         if landing.refusal is not None:
             if self._refusals + 1 >= MAX_REFUSALS_IN_A_ROW:
                 raise landing.refusal
-            return self._search.fail(request, str(landing.refusal))
+            return self._search.fail(request, str(landing.refusal), elapsed_s=self._elapsed())
         assert landing.reply is not None  # a landing is one or the other
         assert landing.candidates is not None
-        return self._search.tell(request, landing.reply, landing.candidates, landing.evaluations)
+        return self._search.tell(
+            request, landing.reply, landing.candidates, landing.evaluations, elapsed_s=self._elapsed()
+        )
 
     def _account(self, record: IterationRecord) -> None:
         self._refusals = self._refusals + 1 if record.error is not None else 0
@@ -333,7 +357,6 @@ class _Run:
 
     def _summary(self) -> RunSummary:
         search = self._search
-        done = search.told >= self._iterations
         return RunSummary(
             iterations=search.told,
             best_scalar=search.best.evaluation.scalar if search.best else 0.0,
@@ -341,5 +364,14 @@ class _Run:
             first_solved=search.first_solved,
             evaluations=self._evaluations,
             usage=self._usage,
-            ended="solved" if search.finished else "completed" if done else "stopped",
+            spent=search.spent,
+            ended=self._ended(),
         )
+
+    def _ended(self) -> Ending:
+        search = self._search
+        if search.finished and search.ended is not None:
+            return search.ended
+        if search.told >= self._iterations:
+            return "completed"
+        return "seconds" if self._late() and not self._stop.is_set() else "stopped"

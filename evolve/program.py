@@ -111,6 +111,8 @@ class IterationRecord:
     evaluations: candidates judged by the evaluator in this iteration (known digests are reused, and not counted).
     best_scalar: best task scalar of the run up to and including this iteration; ``solved`` likewise.
     error: why the iteration brought nothing (model request failed for good), else ``None``.
+    elapsed_s: wall seconds that the run had been worked on by then. It decides nothing but a limit on wall time, and
+        does not count in comparisons.
     """
 
     iteration: int
@@ -124,6 +126,7 @@ class IterationRecord:
     solved: bool
     error: str | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    elapsed_s: float = field(default=0.0, compare=False)
 
 
 def source_digest(source: str) -> str:

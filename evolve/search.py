@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from evolve.config import SearchConfig
-from evolve.islands import Islands, Migrant
+from evolve.islands import STAGNANT, Islands, Migration
+from evolve.ledger import Ended, Ledger, Spent
 from evolve.manifest import Manifest
 from evolve.program import Evaluation, IterationRecord, Program, Rejected, Reply, source_digest
 from evolve.randomness import generator
@@ -42,7 +43,8 @@ class Search:
         self._asked = 0
         self._told = 0
         self._waiting: deque[IterationRecord] = deque()  # told, and not yet seen by the population
-        self._migrants: dict[int, tuple[Migrant, ...]] = {}
+        self._migrations: dict[int, Migration] = {}
+        self._ledger = Ledger(config)
         self._known: dict[str, int] = {}
         self._next_number = 0
         self._seed_program: Program | None = None
@@ -69,13 +71,26 @@ class Search:
         return self._first_solved is not None
 
     @property
+    def spent(self) -> Spent:
+        """What the finished iterations have cost."""
+        return self._ledger.spent
+
+    @property
+    def ended(self) -> Ended | None:
+        """What ends the run, once something does; there may still be iterations in flight to be told."""
+        return self._ledger.ended
+
+    @property
     def finished(self) -> bool:
         """Whether the run needs no further iteration."""
-        return self.solved and self.config.stop_when_solved
+        last = self._ledger.last_iteration
+        return last is not None and self._told >= last
 
     @property
     def can_ask(self) -> bool:
-        return self._seed_program is not None and not self.finished and self._asked - self._told < self.config.lag
+        last = self._ledger.last_iteration
+        open_end = last is None or self._asked < last
+        return self._seed_program is not None and open_end and self._asked - self._told < self.config.lag
 
     def begin(self, evaluation: Evaluation) -> Program:
         """Start with the task's seed program as judged: program 0, on every island."""
@@ -116,7 +131,7 @@ class Search:
         inspirations = self._choose_inspirations(iteration, island, parent, strategy)
         request = self._builder.build(iteration, island, parent=parent, inspirations=inspirations, strategy=strategy)
         if self.config.strategy == "evolve":
-            self._migrants[iteration] = self._islands.migrants(iteration)
+            self._migrations[iteration] = self._islands.migration(iteration)
         self._asked = iteration
         return request
 
@@ -132,9 +147,17 @@ class Search:
         )
 
     def tell(
-        self, request: Request, reply: Reply, candidates: Candidates, evaluations: Sequence[Evaluation]
+        self,
+        request: Request,
+        reply: Reply,
+        candidates: Candidates,
+        evaluations: Sequence[Evaluation],
+        *,
+        elapsed_s: float = 0.0,
     ) -> IterationRecord:
         """Note an iteration's result: one evaluation per child, in order. Iterations are told in order.
+
+        elapsed_s: see :class:`evolve.program.IterationRecord`.
 
         A child that another iteration has brought since ``read`` is rejected as known, so the record does not depend
         on when the reply was read. Raises ``ValueError`` for a wrong order or number, or an infrastructure failure.
@@ -163,18 +186,21 @@ class Search:
             )
             programs.append(program)
         rejected.sort(key=lambda item: item.index)
-        return self._finish(request, programs, reply=reply, rejected=tuple(rejected), cut=candidates.cut)
+        return self._finish(
+            request, programs, reply=reply, rejected=tuple(rejected), cut=candidates.cut, elapsed_s=elapsed_s
+        )
 
-    def fail(self, request: Request, error: str) -> IterationRecord:
+    def fail(self, request: Request, error: str, *, elapsed_s: float = 0.0) -> IterationRecord:
         """Note an iteration whose request the model refused for good."""
         self._expect(request)
-        return self._finish(request, [], error=error)
+        return self._finish(request, [], error=error, elapsed_s=elapsed_s)
 
     def _begin(self, seed_program: Program) -> None:
         if self._seed_program is not None:
             raise NotReady("the run has begun already")
         self._seed_program = seed_program
         self._count(seed_program)
+        self._ledger.begin(seed_program.evaluation.scalar, solved=seed_program.evaluation.solved)
         self._islands.seed(seed_program)
 
     def _known_number(self, digest: str) -> int | None:
@@ -214,11 +240,15 @@ class Search:
         rejected: tuple[Rejected, ...] = (),
         cut: int = 0,
         error: str | None = None,
+        elapsed_s: float,
     ) -> IterationRecord:
         evaluations = len(programs)
-        programs.extend(self._moved(request.iteration, self._next_number + len(programs)))
+        migration = self._migrations.pop(request.iteration, Migration())
+        programs.extend(self._moved(migration, request.iteration, self._next_number + len(programs)))
         info: dict[str, Any] = {"operator": request.operator, "strategy": request.strategy, "cut": cut}
         info["inspirations"] = list(request.inspirations)
+        if migration.stagnant:
+            info[STAGNANT] = list(migration.stagnant)
         best = max([p.evaluation.scalar for p in programs] + ([self._best.evaluation.scalar] if self._best else [0.0]))
         record = IterationRecord(
             iteration=request.iteration,
@@ -232,14 +262,15 @@ class Search:
             solved=self.solved or any(program.evaluation.solved for program in programs),
             error=error,
             info=info,
+            elapsed_s=elapsed_s,
         )
         self._note(record)
         return record
 
-    def _moved(self, iteration: int, number: int) -> Iterator[Program]:
+    def _moved(self, migration: Migration, iteration: int, number: int) -> Iterator[Program]:
         """Copies of this iteration's migrants, numbered from ``number``; they follow its n * m places."""
         first = self.config.samples * self._builder.chain.m
-        for place, migrant in enumerate(self._migrants.pop(iteration, ())):
+        for place, migrant in enumerate(migration.moves):
             yield replace(
                 migrant.program,
                 number=number + place,
@@ -253,6 +284,8 @@ class Search:
     def _note(self, record: IterationRecord) -> None:
         for program in record.programs:
             self._count(program)
+        self._islands.note(record)
+        self._ledger.add(record)
         self._told = record.iteration
         self._waiting.append(record)
 
@@ -267,8 +300,7 @@ class Search:
 
     def _absorb(self, last: int) -> None:
         while self._waiting and self._waiting[0].iteration <= last:
-            for program in self._waiting.popleft().programs:
-                self._islands.insert(program)
+            self._islands.absorb(self._waiting.popleft())
 
 
 def _reject_infrastructure(evaluations: Sequence[Evaluation]) -> None:

@@ -22,6 +22,8 @@ from service.db.runs import Claim, LeaseLost, changed_events, update_claimed
 from service.db.states import run_state
 from service.schemas import IterationEvent, RunStatus
 
+_ELAPSED = "elapsed_s"  # beside what the search itself notes in info
+
 Publish = Callable[[Sequence[Event]], Awaitable[None]]
 
 
@@ -176,7 +178,7 @@ def _iteration_values(record: IterationRecord) -> dict[str, Any]:
         "best_scalar": record.best_scalar,
         "solved": record.solved,
         "error": None if record.error is None else _storable(record.error),
-        "info": record.info,
+        "info": {**record.info, _ELAPSED: record.elapsed_s},
         "finished_at": func.now(),
     }
 
@@ -234,6 +236,7 @@ def _program(row: ProgramRow) -> Program:
 
 
 def _record(row: IterationRow, programs: Sequence[Program]) -> IterationRecord:
+    info = dict(row.info or {})
     return IterationRecord(
         iteration=row.iteration,
         island=row.island or 0,
@@ -245,7 +248,8 @@ def _record(row: IterationRow, programs: Sequence[Program]) -> IterationRecord:
         best_scalar=row.best_scalar or 0.0,
         solved=bool(row.solved),
         error=row.error,
-        info=row.info or {},
+        elapsed_s=info.pop(_ELAPSED, 0.0),
+        info=info,
     )
 
 

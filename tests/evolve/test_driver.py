@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evolve.config import SearchConfig
+from evolve.config import BudgetConfig, SearchConfig
 from evolve.driver import EvaluationFailed, MemoryStore, Patience, RunSummary, run_search
 from evolve.models import ModelRequestError, ModelUnavailable
 from evolve.program import Evaluation, IterationRecord, Reply
 from evolve.randomness import generator
 from evolve.request import Request
 from tests.evolve.builders import evaluation
-from tests.evolve.world import BITS, SEED_SOURCE, ToyEvaluator, judge, new_search, reply_to, run
+from tests.evolve.world import BITS, SEED_SOURCE, ToyEvaluator, answer, judge, new_search, reply_to, run
 
 OPEN_END = SearchConfig(lag=3, answers=2, stop_when_solved=False)
 AT_ONCE = Patience(attempts=3, delay_s=0.0)
@@ -327,3 +328,71 @@ async def test_the_memory_store_refuses_gaps() -> None:
     store = MemoryStore()
     with pytest.raises(ValueError, match="cannot follow"):
         await store.save_iteration(expected(OPEN_END)[1])
+
+
+async def test_a_solved_run_cancels_what_is_in_flight() -> None:
+    store, cancelled = MemoryStore(), []
+
+    class Slow(ToyModel):
+        async def complete(self, request: Request) -> Reply:
+            if request.iteration == 1:
+                return replace(reply_to(request), texts=(answer(2**BITS - 1),))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.append(request.iteration)
+            raise AssertionError
+
+    summary = await drive(store, SearchConfig(lag=3), model=Slow())
+    assert (summary.ended, summary.iterations, cancelled) == ("solved", 1, [2, 3])
+
+
+@pytest.mark.parametrize("shuffle", [0, 5])
+async def test_a_spent_budget_keeps_what_is_in_flight(shuffle: int) -> None:
+    config = OPEN_END.model_copy(update={"budget": BudgetConfig(tokens=60)})
+    store = MemoryStore()
+    summary = await drive(store, config, model=ToyModel(shuffle=shuffle))
+    assert store.records == expected(config)
+    assert (summary.ended, summary.iterations, summary.spent.tokens) == ("tokens", 6, 90)
+    assert not store.lost_calls
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 22), st.booleans())
+def test_killed_on_the_way_a_spent_budget_ends_at_the_same_iteration(fuse: int, after: bool) -> None:
+    config = OPEN_END.model_copy(update={"budget": BudgetConfig(tokens=60)})
+    store = DyingStore(fuse, after=after)
+    try:
+        asyncio.run(drive(store, config))
+    except ConnectionError:
+        store.armed = False
+        asyncio.run(drive(store, config))
+    assert _without_usage(store.records) == _without_usage(expected(config))
+
+
+async def test_wall_time_ends_a_run_and_counts_over_restarts() -> None:
+    now = 0.0
+
+    class Ticking(ToyModel):
+        async def complete(self, request: Request) -> Reply:
+            nonlocal now
+            now += 10.0
+            return await super().complete(request)
+
+    config = SearchConfig(stop_when_solved=False, budget=BudgetConfig(seconds=50))
+    store, stop = MemoryStore(), asyncio.Event()
+
+    async def stop_after_two(record: IterationRecord) -> None:
+        if record.iteration == 2:
+            stop.set()
+
+    summary = await drive(
+        store, config, model=Ticking(), clock=lambda: now, stop=stop, on_iteration=stop_after_two, iterations=99
+    )
+    assert (summary.ended, summary.spent.seconds) == ("stopped", 20.0)
+    now += 1000.0  # nobody works on it
+    summary = await drive(store, config, model=Ticking(), clock=lambda: now, iterations=99)
+    assert (summary.ended, summary.iterations, summary.spent.seconds) == ("seconds", 5, 50.0)
+    assert [record.elapsed_s for record in store.records] == [10.0, 20.0, 30.0, 40.0, 50.0]
+    again = await drive(store, config, model=Ticking(), clock=lambda: now, iterations=99)
+    assert again == summary

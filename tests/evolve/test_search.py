@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evolve.chain import ChainFormat
-from evolve.config import SearchConfig
+from evolve.config import BudgetConfig, SearchConfig
 from evolve.manifest import Manifest, PromptFormat
 from evolve.program import IterationRecord, Rejected, Reply, Usage
 from evolve.search import NotReady, Search
@@ -30,6 +30,13 @@ configs = st.builds(
     dedupe=st.booleans(),
     stop_when_solved=st.just(False),
     strategy=st.sampled_from(["evolve", "evolve", "sample"]),
+    migration_trigger=st.sampled_from(["interval", "stagnation"]),
+    budget=st.builds(
+        BudgetConfig,
+        tokens=st.none() | st.integers(1, 250),
+        calls=st.none() | st.integers(1, 20),
+        stagnation=st.none() | st.integers(1, 8),
+    ),
 )
 
 
@@ -283,7 +290,7 @@ def test_neither_speed_nor_order_changes_a_run(config: SearchConfig, seed: int, 
     search = begun(config, seed=seed)
     records: list[IterationRecord] = []
     asked, read = {}, {}
-    while len(records) < 14:
+    while len(records) < len(expected):
         moves = ["ask"] * (search.can_ask and search.told + len(asked) < 14)
         moves += ["read"] * bool(asked.keys() - read.keys()) + ["tell"] * (search.told + 1 in read)
         move = data.draw(st.sampled_from(moves))
@@ -357,3 +364,48 @@ def test_the_population_stays_bounded_while_the_run_goes_on() -> None:
         step(search)
     assert len(search._waiting) <= search.config.lag
     assert len(search._islands[0]) <= 2**BITS + 12 * 12
+
+
+def test_a_limit_ends_the_asking_and_keeps_what_is_in_flight() -> None:
+    config = SearchConfig(lag=3, stop_when_solved=False, budget=BudgetConfig(calls=4))
+    search = begun(config)
+    records = run(search, 50)
+    assert len(records) == 6  # reached by the fourth, when two more were in flight
+    assert (search.ended, search.finished, search.can_ask) == ("calls", True, False)
+    assert search.spent.calls == 6
+    with pytest.raises(NotReady):
+        search.ask()
+
+
+@pytest.mark.parametrize(
+    ("budget", "ended", "iterations"),
+    [
+        ({"tokens": 45}, "tokens", 3),  # 15 an iteration
+        ({"cost": 0.0001}, "cost", 5),  # 10 tokens at 1 and 5 at 2 per million
+        ({"stagnation": 4}, "stagnation", None),
+        ({"target": 0.4}, "target", None),
+        ({"tokens": 45, "calls": 2}, "calls", 2),
+    ],
+)
+def test_what_ends_a_run_first(budget: dict[str, float], ended: str, iterations: int | None) -> None:
+    models = [{"name": "toy", "prompt_price": 1.0, "completion_price": 2.0}]
+    config = SearchConfig.model_validate({"budget": budget, "models": models, "stop_when_solved": False})
+    search = begun(config)
+    records = run(search, 200)
+    assert search.ended == ended
+    if iterations is not None:
+        assert len(records) == iterations
+    assert search.spent.cost == pytest.approx(20e-6 * len(records))
+    assert search.spent.tokens == 15 * len(records)
+    assert search.spent.evaluations == sum(record.evaluations for record in records)
+    if ended == "target":
+        assert records[-1].best_scalar >= 0.4 > max([0.0] + [record.best_scalar for record in records[:-1]])
+    if ended == "stagnation":
+        assert records[-1].best_scalar == records[-5].best_scalar
+
+
+def test_a_seed_program_that_reaches_the_target_ends_the_run() -> None:
+    search = new_search(SearchConfig(budget=BudgetConfig(target=0.2)))
+    search.begin(judge("return 1"))
+    assert search.finished
+    assert search.ended == "target"

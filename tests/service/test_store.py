@@ -77,6 +77,9 @@ async def test_a_run_in_pieces_from_postgres_is_the_run_in_memory_in_one_go(sess
             await run(PostgresStore(sessions, claim, ignore), sandbox, iterations)
     stored = await PostgresStore(sessions, claim, ignore).load()
     assert [comparable(record) for record in stored.records] == [comparable(record) for record in memory.records]
+    elapsed = [record.elapsed_s for record in stored.records]
+    assert elapsed == sorted(elapsed)
+    assert elapsed[0] > 0.0
     assert not stored.replies
     assert not stored.lost_calls
 
