@@ -9,8 +9,13 @@ from pydantic import ValidationError
 
 from evolve.strict import StrictModel, explain, unknown_key
 from trainer.domains.base import Domain, DomainError
+from trainer.domains.collinear import CollinearDomain
+from trainer.domains.eureqa import EureqaDomain
 from trainer.domains.maze.domain import MazeDomain, MazeOptions
 from trainer.domains.minicode.domain import MinicodeDomain
+from trainer.domains.musique import MusiqueDomain
+from trainer.domains.textual import TextOptions
+from trainer.domains.toolrl import ToolDomain
 
 
 class NoOptions(StrictModel):
@@ -18,8 +23,12 @@ class NoOptions(StrictModel):
 
 
 DOMAINS: dict[str, tuple[type[StrictModel], Callable[[Any], Domain]]] = {
+    "collinear": (TextOptions, CollinearDomain),
+    "eureqa": (TextOptions, EureqaDomain),
     "maze": (MazeOptions, MazeDomain),
     "minicode": (NoOptions, lambda _: MinicodeDomain()),
+    "musique": (TextOptions, MusiqueDomain),
+    "toolrl": (TextOptions, ToolDomain),
 }
 """By name: the model of a domain's options, and what makes the domain of them."""
 

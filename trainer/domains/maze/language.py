@@ -13,9 +13,6 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from tokenizers import Regex, Tokenizer, decoders
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Split
 from transformers import PreTrainedTokenizerFast
 
 from evolve.chain import ChainFormat
@@ -23,8 +20,8 @@ from trainer.domains.base import goal_text
 from trainer.domains.maze.board import Cell
 from trainer.domains.maze.generator import BONUS, CONTENTS, DIAMOND, GOLD, LAVA, MAX_SIZE, Maze, max_budget
 from trainer.domains.maze.rules import COMPONENTS
+from trainer.domains.vocabulary import closed_tokenizer
 
-PAD, EOS, UNKNOWN = "<pad>", "<eos>", "<unk>"
 WORDS: dict[str, Cell] = {"UP": (-1, 0), "DOWN": (1, 0), "LEFT": (0, -1), "RIGHT": (0, 1)}
 _CELL = re.compile(r"([a-z])(\d+)")
 _ROUTE = re.compile(r"(?:[a-z]\d+)+")
@@ -109,14 +106,11 @@ def answer_tokens(size: int) -> int:
 
 
 def vocabulary(size: int) -> list[str]:
-    """All tokens in id order; the first three are padding, end of sequence and unknown."""
+    """All entries of the tokenizer in order."""
     names = [cell_name((r, c)) for r in range(size) for c in range(size)]
     chain = ChainFormat()
     numbers = [f" {number}" for number in range(max_budget(MAX_SIZE) + 1)]
     return [
-        PAD,
-        EOS,
-        UNKNOWN,
         chain.open,
         chain.close,
         "\n",
@@ -130,17 +124,5 @@ def vocabulary(size: int) -> list[str]:
 
 
 def build_tokenizer(size: int) -> PreTrainedTokenizerFast:
-    """One token per cell: longest vocabulary entry first, so that a cell and its content are one token."""
-    tokens = vocabulary(size)
-    pattern = "|".join(re.escape(word) for word in sorted(tokens[3:], key=len, reverse=True))
-    tokenizer = Tokenizer(WordLevel({token: i for i, token in enumerate(tokens)}, unk_token=UNKNOWN))
-    tokenizer.pre_tokenizer = Split(Regex(pattern), behavior="isolated")
-    tokenizer.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token=PAD,
-        eos_token=EOS,
-        unk_token=UNKNOWN,
-        clean_up_tokenization_spaces=False,
-        padding_side="left",
-    )
+    """One token per cell, and one per cell with its content."""
+    return closed_tokenizer(vocabulary(size))
