@@ -128,24 +128,24 @@ class Group:
 
 
 def sweep(place: Place) -> list[str]:
-    """Remove the groups of owners that are gone; returns their names."""
+    """Remove the groups of owners that are gone; returns their names.
+
+    Only groups whose lock is in reach: owners with another memory group may share the parent of the other half.
+    """
     removed = []
-    for name in sorted({path.name for folder in place.folders for path in folder.glob(f"{PREFIX}*")}):
+    for name in sorted(path.name for path in place.memory.glob(f"{PREFIX}*")):
         try:
             lock = os.open(place.memory / name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            lock = -1  # half of a group: its owner died while it made or removed the other half
         except OSError:
             continue
         try:
-            if lock < 0 or _locks(lock):
+            if _locks(lock):
                 _remove(place, name)
                 removed.append(name)
         except OSError:
             continue  # another user's; its owner will sweep it
         finally:
-            if lock >= 0:
-                os.close(lock)
+            os.close(lock)
     return removed
 
 
