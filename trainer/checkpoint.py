@@ -66,12 +66,12 @@ class StateStore:
         self._folder, self._keep = folder, keep
 
     def save(self, state: State) -> None:
-        """Write a state, then drop those that are not kept."""
+        """Write a state, then drop those that are not kept, and all of later steps: the run takes those again."""
         with replacing(self._path(state.step), digests=True) as temporary:
             torch.save(state.tensors, temporary / "tensors.pt")
             document = {"step": state.step, "extra": state.extra, "score": state.score}
             (temporary / "state.json").write_text(json.dumps(document), encoding="utf-8")
-        self._prune()
+        self._prune(state.step)
 
     def newest(self) -> State | None:
         """The newest whole state, ``None`` where there is none."""
@@ -115,12 +115,13 @@ class StateStore:
                 scores[path] = float(score)
         return scores
 
-    def _prune(self) -> None:
-        paths, scores = self._paths(), self._scores()
+    def _prune(self, step: int) -> None:
+        paths = [path for path in self._paths() if path <= self._path(step)]
+        scores = {path: score for path, score in self._scores().items() if path in paths}
         kept = set(paths[-self._keep :])
         if scores:
             kept.add(max(scores, key=lambda path: (scores[path], path.name)))
-        for path in paths:
+        for path in self._paths():
             if path not in kept:
                 shutil.rmtree(path, ignore_errors=True)
         for leftover in [*self._folder.glob(".*.writing"), *self._folder.glob(".*.old")]:
