@@ -9,8 +9,27 @@ from sandbox.cases import CallTest, StdioTest
 
 
 def call_matches(test: CallTest, actual: Any) -> bool:
-    """Compare a decoded JSON answer with the expected one."""
+    """Compare a decoded JSON answer (at most :data:`sandbox.cases.MAX_DEPTH` levels deep) with the expected one."""
+    if test.compare in ("unordered", "unordered_nested"):
+        nested = test.compare == "unordered_nested"
+        return _key(test.expected, unordered=True, nested=nested) == _key(actual, unordered=True, nested=nested)
     return values_match(test.expected, actual, test.tolerance if test.compare == "float" else 0.0)
+
+
+def _key(value: Any, *, unordered: bool, nested: bool) -> str:
+    """A text that is the same for values that match exactly, lists in any order where ``unordered``.
+
+    nested: whether the order is free below the outermost list as well.
+    """
+    if isinstance(value, list):
+        keys = [_key(item, unordered=nested, nested=nested) for item in value]
+        return f"[{','.join(sorted(keys) if unordered else keys)}]"
+    if isinstance(value, dict):
+        items = [f"{name!r}:{_key(value[name], unordered=nested, nested=nested)}" for name in sorted(value)]
+        return f"{{{','.join(items)}}}"
+    if isinstance(value, float) and value.is_integer():
+        return hex(int(value))
+    return hex(value) if isinstance(value, int) and not isinstance(value, bool) else repr(value)
 
 
 def values_match(expected: Any, actual: Any, tolerance: float) -> bool:
@@ -51,6 +70,9 @@ def stdio_matches(test: StdioTest, actual: str) -> bool:
         return actual == test.expected
     if test.compare == "whitespace":
         return _without_trailing_blanks(actual) == _without_trailing_blanks(test.expected)
+    if test.compare in ("unordered", "unordered_nested"):
+        nested = test.compare == "unordered_nested"
+        return _lines(actual, nested=nested) == _lines(test.expected, nested=nested)
     wanted, got = test.expected.split(), actual.split()
     return len(wanted) == len(got) and all(_words_match(w, g, test.tolerance) for w, g in zip(wanted, got, strict=True))
 
@@ -60,6 +82,12 @@ def _without_trailing_blanks(text: str) -> list[str]:
     while lines and not lines[-1]:
         lines.pop()
     return lines
+
+
+def _lines(text: str, *, nested: bool) -> list[list[str]]:
+    """The lines in a fixed order, whole or (``nested``) as their words in a fixed order."""
+    lines = _without_trailing_blanks(text)
+    return sorted(sorted(line.split()) if nested else [line] for line in lines)
 
 
 def _words_match(expected: str, actual: str, tolerance: float) -> bool:

@@ -10,13 +10,13 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from sandbox.cases import EvaluatorResult
-from sandbox.grading import UnreadableError, clip, judge_ending, judge_error, read_answer, verdict
+from sandbox.grading import UnreadableError, broken, clip, judge_ending, judge_error, read_answer, verdict
 from sandbox.inside.supervisor import SCRATCH
 from sandbox.jail.bubblewrap import PACKAGES, package_folders
 from sandbox.jail.interpreter import running_interpreter
 from sandbox.jail.launcher import Job, Report
 from sandbox.limits import Limits
-from sandbox.verdict import Status, Verdict
+from sandbox.verdict import Status
 
 EVALUATOR_LIMITS = Limits(wall_s=60, cpu_s=60, memory_mb=2048, processes=64, output_kb=1024, tmpfs_mb=128)
 NAME = "evaluate"
@@ -49,8 +49,7 @@ def evaluator_job(source: str, files: Mapping[str, str | bytes], suffix: str, li
 def judge_evaluation(report: Report | str, limits: Limits) -> EvaluatorResult:
     """Read what the evaluator said; a text instead of a report is why the jail broke."""
     if isinstance(report, str):
-        message = clip(f"the sandbox failed: {report}", 500)
-        return EvaluatorResult(verdict=Verdict(name=NAME, status=Status.INFRASTRUCTURE, message=message))
+        return EvaluatorResult(verdict=broken(NAME, report))
     failed = judge_ending(NAME, report, limits)
     if failed is None:
         try:

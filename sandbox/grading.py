@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+from dataclasses import dataclass
 from typing import Any
 
-from sandbox.cases import CallTest, StdioTest
+from sandbox.cases import MAX_DEPTH, CallTest, FunctionResult, StdioTest, deeper_than
 from sandbox.comparison import call_matches, stdio_matches
 from sandbox.inside import supervisor
 from sandbox.inside.harness import FILENAME
@@ -22,14 +23,24 @@ from sandbox.verdict import Status, Verdict
 MESSAGE_CHARS = 500
 SIDE_CHARS = 200
 ACTUAL_CHARS = 1000
-MAX_DEPTH = 64
 
 
 class UnreadableError(Exception):
     """The answer is not what a harness writes."""
 
 
-def judge_call(test: CallTest, report: Report, limits: Limits) -> Verdict:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unchecked:
+    """An answer that the task's own checker is yet to judge. given: what the program got (args or standard input)."""
+
+    name: str
+    report: Report
+    given: Any
+    expected: Any
+    actual: Any
+
+
+def judge_call(test: CallTest, report: Report, limits: Limits) -> Verdict | Unchecked:
     """Judge what the entry point returned."""
     failed = judge_ending(test.name, report, limits)
     if failed is not None:
@@ -41,13 +52,36 @@ def judge_call(test: CallTest, report: Report, limits: Limits) -> Verdict:
     except UnreadableError as problem:
         return verdict(test.name, report, Status.ERROR, str(problem))
     value = answer["value"]
+    if test.compare == "checker":
+        return Unchecked(name=test.name, report=report, given=list(test.args), expected=test.expected, actual=value)
     if call_matches(test, value):
         return verdict(test.name, report, Status.PASSED, actual=repr(value))
     message = f"expected {clip(repr(test.expected), SIDE_CHARS)}, got {clip(repr(value), SIDE_CHARS)}"
     return verdict(test.name, report, Status.WRONG, message, repr(value))
 
 
-def judge_stdio(test: StdioTest, report: Report, limits: Limits) -> Verdict:
+def judge_function(name: str, report: Report | str, limits: Limits) -> FunctionResult:
+    """Read what a function returned, whatever that is."""
+    if isinstance(report, str):
+        return FunctionResult(verdict=broken(name, report))
+    failed = judge_ending(name, report, limits)
+    if failed is None:
+        try:
+            answer = read_answer(report)
+            if "value" in answer:
+                return FunctionResult(verdict=verdict(name, report, Status.PASSED), value=answer["value"])
+            failed = judge_error(name, report, answer)
+        except UnreadableError as problem:
+            failed = verdict(name, report, Status.ERROR, str(problem))
+    return FunctionResult(verdict=failed)
+
+
+def broken(name: str, reason: str) -> Verdict:
+    """The verdict where the jail, not the program, failed."""
+    return Verdict(name=name, status=Status.INFRASTRUCTURE, message=f"the sandbox failed: {reason}"[:MESSAGE_CHARS])
+
+
+def judge_stdio(test: StdioTest, report: Report, limits: Limits) -> Verdict | Unchecked:
     """Judge what the program printed; a program that leaves without a word must leave with status 0."""
     failed = judge_ending(test.name, report, limits)
     if failed is not None:
@@ -60,6 +94,8 @@ def judge_stdio(test: StdioTest, report: Report, limits: Limits) -> Verdict:
                 return judge_error(test.name, report, answer, printed)
     except UnreadableError as problem:
         return verdict(test.name, report, Status.ERROR, str(problem), printed)
+    if test.compare == "checker":
+        return Unchecked(name=test.name, report=report, given=test.stdin, expected=test.expected, actual=printed)
     if stdio_matches(test, printed):
         return verdict(test.name, report, Status.PASSED, actual=printed)
     message = f"expected output {clip(repr(test.expected), SIDE_CHARS)}, got {clip(repr(printed), SIDE_CHARS)}"
@@ -132,29 +168,16 @@ def read_answer(report: Report) -> dict[str, Any]:
     return answer
 
 
-def deeper_than(value: Any, depth: int) -> bool:
-    """Whether lists and objects are nested more than ``depth`` levels deep; never recurses."""
-    level = [value]
-    for _ in range(depth + 1):
-        below: list[Any] = []
-        for item in level:
-            if isinstance(item, dict):
-                below.extend(item.values())
-            elif isinstance(item, list):
-                below.extend(item)
-        if not below:
-            return False
-        level = below
-    return True
-
-
-def verdict(name: str, report: Report, status: Status, message: str = "", actual: str | None = None) -> Verdict:
+def verdict(
+    name: str, report: Report, status: Status, message: str = "", actual: str | None = None, score: float = 0.0
+) -> Verdict:
     """A verdict with the report's measurements, texts bounded."""
     return Verdict(
         name=name,
         status=status,
         message=clip(message, MESSAGE_CHARS),
         actual=None if actual is None else clip(actual, ACTUAL_CHARS),
+        score=score,
         wall_s=report.wall_s,
         cpu_s=report.cpu_s,
         peak_mb=report.peak_kib / 1024,

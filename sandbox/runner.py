@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
-from sandbox.cases import CallTest, EvaluatorResult, StdioTest
-from sandbox.errors import SandboxClosed
+from sandbox.cases import CallTest, EvaluatorResult, FunctionResult, StdioTest
+from sandbox.checking import checker_job, judge_check
+from sandbox.errors import SandboxClosed, SandboxUnavailable
 from sandbox.evaluation import EVALUATOR_LIMITS, evaluator_job, judge_evaluation
-from sandbox.grading import judge_call, judge_stdio
-from sandbox.inside.supervisor import SCRATCH
+from sandbox.grading import Unchecked, broken, judge_call, judge_function, judge_stdio
 from sandbox.jail.bubblewrap import Isolation
+from sandbox.jail.confinement import Confinement
 from sandbox.jail.launcher import Job, Report
 from sandbox.jail.probe import find_isolation
 from sandbox.jail.run import JobRun, RunCancelledError
 from sandbox.jail.slots import Slots
 from sandbox.limits import Limits
+from sandbox.payload import call_payload, stdio_payload
 from sandbox.tiers import Tier
-from sandbox.verdict import Status, Verdict
-
-ANSWER_BYTES = 1 << 20
-ENVIRONMENT = {"HOME": SCRATCH, "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "TZ": "UTC"}
-PRELOADABLE = """
-abc array bisect collections copy dataclasses datetime decimal enum fractions functools heapq io itertools json math
-operator random re statistics string time typing
-"""
-IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([a-z_]+(?:[ \t]*,[ \t]*[a-z_]+)*)", re.MULTILINE)
-
+from sandbox.verdict import Verdict
 
 Case = TypeVar("Case", CallTest, StdioTest)
 Result = TypeVar("Result")
@@ -58,7 +50,7 @@ class Sandbox:
         self._minimum, self._exactly = minimum_tier, tier
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="sandbox")
         self._closed = False
-        self._isolation: Isolation | None = None
+        self._isolation: Isolation | Confinement | None = None
         self._slots: Slots | None = None
         self._probing = threading.Lock()
         self._lock = threading.Lock()
@@ -87,17 +79,48 @@ class Sandbox:
         return 0.0 if self._slots is None else self._slots.peak_bytes / (1 << 20)
 
     async def grade_calls(
-        self, source: str, entry_point: str, tests: Sequence[CallTest], limits: Limits | None = None
+        self,
+        source: str,
+        entry_point: str,
+        tests: Sequence[CallTest],
+        limits: Limits | None = None,
+        *,
+        preamble: str = "",
+        checker: str | None = None,
     ) -> list[Verdict]:
-        """Import ``source`` and call ``entry_point`` once per test, each time in a new process; one verdict a test."""
-        inputs = [{"args": list(test.args), "stdin": b""} for test in tests]
-        extra = {"kind": "calls", "entry_point": entry_point}
-        return await self._grade(source, extra, inputs, tests, judge_call, limits or self.limits)
+        """Import ``source`` and call ``entry_point`` once per test, each time in a new process; one verdict a test.
 
-    async def grade_stdio(self, source: str, tests: Sequence[StdioTest], limits: Limits | None = None) -> list[Verdict]:
-        """Run ``source`` as a program once per test and compare what it prints; one verdict a test."""
-        inputs = [{"stdin": test.stdin.encode("utf-8", "surrogateescape")} for test in tests]
-        return await self._grade(source, {"kind": "stdio"}, inputs, tests, judge_stdio, limits or self.limits)
+        preamble: Python that runs before ``source`` in the same module, without moving its line numbers.
+        checker: Python that defines ``check(args, expected, actual)`` for the tests that compare by ``checker``. It
+        returns a bool, a number in [0, 1] or either with a message, and runs in a jail of its own.
+        """
+        payload = call_payload(source, entry_point, [test.args for test in tests], preamble)
+        return await self._grade(payload, tests, judge_call, limits or self.limits, checker)
+
+    async def grade_stdio(
+        self,
+        source: str,
+        tests: Sequence[StdioTest],
+        limits: Limits | None = None,
+        *,
+        preamble: str = "",
+        checker: str | None = None,
+    ) -> list[Verdict]:
+        """Run ``source`` as a program once per test and compare what it prints; one verdict a test.
+
+        preamble, checker: as for :meth:`grade_calls`, but it is ``check(stdin, expected, actual)``, three texts.
+        """
+        payload = stdio_payload(source, [test.stdin for test in tests], preamble)
+        return await self._grade(payload, tests, judge_stdio, limits or self.limits, checker)
+
+    async def run_function(
+        self, source: str, entry_point: str, args: Sequence[Any] = (), limits: Limits | None = None
+    ) -> FunctionResult:
+        """What ``entry_point`` of the program ``source`` returns in a jail, after a trip through JSON."""
+        limits = limits or self.limits
+        job = Job(harness="harness", payload=call_payload(source, entry_point, [args]), limits=limits)
+        result = judge_function(entry_point, (await self._results(job))[0], limits)
+        return replace(result, verdict=replace(result.verdict, tier=self.tier))
 
     async def run_evaluator(
         self,
@@ -139,33 +162,38 @@ class Sandbox:
 
     async def _grade(
         self,
-        source: str,
-        extra: dict[str, Any],
-        inputs: list[dict[str, Any]],
+        payload: Mapping[str, Any],
         tests: Sequence[Case],
-        judge: Callable[[Case, Report, Limits], Verdict],
+        judge: Callable[[Case, Report, Limits], Verdict | Unchecked],
         limits: Limits,
+        checker: str | None,
     ) -> list[Verdict]:
-        payload = {
-            **extra,
-            "source": source,
-            "tests": inputs,
-            "answer_bytes": ANSWER_BYTES,
-            "keep_going": False,
-            "preload": preloadable_imports(source),
-            "environment": ENVIRONMENT,
-        }
+        if checker is None and any(test.compare == "checker" for test in tests):
+            raise ValueError("a test compares by 'checker', but no checker is given: give its source")
         results = await self._results(Job(harness="harness", payload=payload, limits=limits))
-        verdicts = [
-            Verdict(name=test.name, status=Status.INFRASTRUCTURE, message=f"the sandbox failed: {result}"[:500])
-            if isinstance(result, str)
-            else judge(test, result, limits)
+        judged = [
+            broken(test.name, result) if isinstance(result, str) else judge(test, result, limits)
             for test, result in zip(tests, results, strict=True)
         ]
+        verdicts = await self._checked(judged, checker)
         return [replace(verdict, tier=self.tier) for verdict in verdicts]
+
+    async def _checked(self, judged: Sequence[Verdict | Unchecked], checker: str | None) -> list[Verdict]:
+        """The verdicts once the task's checker has judged the answers that are left to it."""
+        answers = [item for item in judged if isinstance(item, Unchecked)]
+        reports: list[Report | str] = []
+        if answers:
+            assert checker is not None
+            reports = await self._results(checker_job(checker, answers))
+        checked = iter(zip(answers, reports, strict=True))
+        return [judge_check(*next(checked)) if isinstance(item, Unchecked) else item for item in judged]
 
     async def _results(self, job: Job) -> list[Report | str]:
         await self.check()
+        if job.files and self.tier < Tier.JAIL:
+            raise SandboxUnavailable(
+                "tier confined cannot show a program the files of its task", "run it where tier jail can be had"
+            )
         run = JobRun(job)
         work = self._submit(self._work, run)
         with self._lock:
@@ -198,9 +226,3 @@ class Sandbox:
         assert self._slots is not None
         with self._slots.take() as group:
             return run.results(self._isolation, group)
-
-
-def preloadable_imports(source: str) -> list[str]:
-    """Standard modules that ``source`` seems to import and that are worth importing once for all of its tests."""
-    names = {name.strip() for match in IMPORT.finditer(source) for name in match[1].split(",")}
-    return sorted(names.intersection(PRELOADABLE.split()))

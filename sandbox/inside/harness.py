@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import ModuleType, TracebackType
     from typing import Any
 
-FILENAME = "candidate.py"
+FILENAME, PREAMBLE = "candidate.py", "preamble.py"
 MESSAGE_CHARS = 500
 
 
@@ -24,9 +24,9 @@ def run_test(job: dict[str, Any], index: int, answer_fd: int) -> None:
     test = job["tests"][index]
     try:
         if job["kind"] == "calls":
-            answer = call(job["source"], job["entry_point"], test["args"])
+            answer = call(job["source"], job["entry_point"], test["args"], job["preamble"])
         else:
-            answer = run_program(job["source"])
+            answer = run_program(job["source"], job["preamble"])
     except BaseException as error:
         answer = encode({"error": describe(error)})
     for stream in (sys.stdout, sys.stderr):
@@ -45,20 +45,20 @@ def write_answer(answer_fd: int, answer: str) -> None:
         data = data[os.write(answer_fd, data) :]
 
 
-def call(source: str, entry_point: str, args: list[Any]) -> str:
+def call(source: str, entry_point: str, args: list[Any], preamble: str) -> str:
     """Import the candidate and call its entry point."""
-    module = load(source, "candidate")
+    module = load(source, "candidate", preamble)
     function = module.__dict__.get(entry_point)
     if not callable(function):
         raise LookupError(f"the program defines no function {entry_point!r}")
     return encode({"value": function(*args)})
 
 
-def run_program(source: str) -> str:
+def run_program(source: str, preamble: str) -> str:
     """Run the candidate as ``__main__``, to the end of its threads and exit handlers."""
     sys.argv = [FILENAME]
     try:
-        load(source, "__main__")
+        load(source, "__main__", preamble)
     except SystemExit as request:
         if request.code not in (None, 0):
             raise
@@ -70,9 +70,14 @@ def run_program(source: str) -> str:
     return encode({"exit": None})
 
 
-def load(source: str, name: str) -> ModuleType:
-    """Compile and execute the candidate as the module ``name``."""
+def load(source: str, name: str, preamble: str) -> ModuleType:
+    """Compile and execute the candidate as the module ``name``, in which the task's preamble has run before."""
     module = sys.modules[name] = type(sys)(name)
+    if preamble:
+        try:
+            exec(compile(preamble, PREAMBLE, "exec", dont_inherit=True), module.__dict__)
+        except Exception as error:
+            raise RuntimeError(f"the task's preamble failed: {type(error).__name__}: {show(error)}") from None
     exec(compile(source, FILENAME, "exec", dont_inherit=True), module.__dict__)
     return module
 

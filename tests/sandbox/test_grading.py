@@ -8,9 +8,27 @@ from typing import Any
 import pytest
 
 from sandbox import CallTest, Limits, Status, StdioTest
-from sandbox.grading import clip, deeper_than, judge_call, judge_stdio
+from sandbox.cases import deeper_than
+from sandbox.checking import judge_check, read_score
+from sandbox.grading import Unchecked, UnreadableError, clip, judge_function
+from sandbox.grading import judge_call as judge_or_leave_to_checker
+from sandbox.grading import judge_stdio as judge_stdio_or_leave
 from sandbox.inside import supervisor
 from sandbox.jail.launcher import Report
+from sandbox.verdict import Verdict
+
+
+def judge_call(test: CallTest, what: Report, limits: Limits) -> Verdict:
+    verdict = judge_or_leave_to_checker(test, what, limits)
+    assert isinstance(verdict, Verdict)
+    return verdict
+
+
+def judge_stdio(test: StdioTest, what: Report, limits: Limits) -> Verdict:
+    verdict = judge_stdio_or_leave(test, what, limits)
+    assert isinstance(verdict, Verdict)
+    return verdict
+
 
 LIMITS = Limits(memory_mb=100, cpu_s=1)
 TEST = CallTest(name="t", expected=1)
@@ -90,3 +108,57 @@ def test_depth(value: Any, depth: int, deeper: bool) -> None:
 def test_clipping_keeps_both_ends() -> None:
     assert clip("short", 10) == "short"
     assert clip("a" * 50 + "b" * 50, 20) == "a" * 12 + "..." + "b" * 5
+
+
+def test_an_answer_for_the_checker_is_no_verdict_yet_but_a_failure_is() -> None:
+    test = CallTest(name="t", args=((1, 2),), expected=3, compare="checker")
+
+    answer = judge_or_leave_to_checker(test, report(), LIMITS)
+
+    assert isinstance(answer, Unchecked)
+    assert (answer.given, answer.expected, answer.actual) == ([(1, 2)], 3, 1)
+    assert judge_call(test, report(answer=b""), LIMITS).status is Status.ERROR
+
+
+@pytest.mark.parametrize(
+    ("value", "score"),
+    [
+        (True, (1.0, "")),
+        (False, (0.0, "")),
+        (0.25, (0.25, "")),
+        (7, (1.0, "")),
+        (float("-inf"), (0.0, "")),
+        ([False, "too long"], (0.0, "too long")),
+        ([0.5, ""], (0.5, "")),
+    ],
+)
+def test_what_a_checker_may_return(value: Any, score: tuple[float, str]) -> None:
+    assert read_score(value) == score
+
+
+@pytest.mark.parametrize("value", [None, "yes", float("nan"), [], [True], [True, 1], [True, "a", "b"], {"ok": True}])
+def test_what_a_checker_may_not_return(value: Any) -> None:
+    with pytest.raises(UnreadableError, match="return a bool, a number in"):
+        read_score(value)
+
+
+def test_partial_credit_is_a_score_and_no_pass() -> None:
+    answer = Unchecked(name="t", report=report(), given="in", expected="", actual="out")
+
+    half = judge_check(answer, report(answer=b'{"value":[0.5,"half of it"]}', cpu_s=3.0))
+    whole = judge_check(answer, report(answer=b'{"value":1}'))
+    failed = judge_check(answer, report(answer=b'{"value":null}'))
+    gone = judge_check(answer, "no jail")
+
+    assert (half.status, half.reward, half.message) == (Status.WRONG, 0.5, "half of it (score 0.5)")
+    assert half.cpu_s == 0.25  # the candidate's, not the checker's
+    assert (whole.status, whole.reward, whole.actual) == (Status.PASSED, 1.0, "out")
+    assert (failed.status, failed.reward) == (Status.ERROR, 0.0)
+    assert failed.message.startswith("the task's checker failed: check returned None")
+    assert gone.status is Status.INFRASTRUCTURE
+
+
+def test_reading_what_a_function_returned() -> None:
+    assert judge_function("f", report(answer=b'{"value":[1]}'), LIMITS).value == [1]
+    assert judge_function("f", report(answer=b"["), LIMITS).verdict.status is Status.ERROR
+    assert judge_function("f", "no jail", LIMITS).verdict.status is Status.INFRASTRUCTURE

@@ -12,7 +12,7 @@ import pytest
 from sandbox import CallTest, Limits, Sandbox, SandboxClosed, SandboxError, Status, StdioTest, Tier
 from sandbox.jail.bubblewrap import Isolation
 from sandbox.jail.probe import find_isolation
-from sandbox.runner import preloadable_imports
+from sandbox.payload import preloadable_imports
 from tests.sandbox.observe import appeared, gone, processes_with
 
 SMALL = Limits(wall_s=3, cpu_s=2, memory_mb=128, processes=8, output_kb=16, tmpfs_mb=8)
