@@ -40,6 +40,7 @@ FINISHED, TIMED_OUT, TOO_MUCH_OUTPUT, TOO_LARGE_AN_ANSWER, TOO_MANY_FILES = rang
 READY, GO = b"ready\n", b"!"
 
 SCRATCH = "/tmp"
+CONFINEMENT = "sandbox.inside.confinement"  # loaded only where there are no namespaces
 ANSWER_FD = 3
 # The scratch space is bounded in bytes by its mount, but an empty file costs kernel memory that no mount option of
 # bwrap bounds: so files are counted while a test runs.
@@ -50,6 +51,9 @@ PR_SET_DUMPABLE = 4
 
 def main(job: Job, run_test: Callable[[Job, int, int], None], alive: int, report: int) -> None:
     """Run the job's tests in order and write one report each; ends the process."""
+    confinement = sys.modules.get(CONFINEMENT)
+    if confinement is not None:
+        confinement.confine(job)
     become_unprivileged(job["uid"])
     set_dumpable(False)
     for number in range(1, _signal.NSIG):
@@ -95,14 +99,16 @@ def set_dumpable(dumpable: bool) -> None:
 def is_soiled() -> bool:
     """Whether a test left anything in the scratch space, or closed it."""
     try:
-        return bool(os.listdir(SCRATCH))
+        return bool(os.listdir("."))
     except OSError:
         return True
 
 
-def files_made() -> int:
+def files_made(job: Job) -> int:
     """Files and folders in the scratch space."""
-    space = os.statvfs(SCRATCH)
+    if CONFINEMENT in sys.modules:
+        return int(sys.modules[CONFINEMENT].files_made(job, MAX_FILES + 1))
+    space = os.statvfs(".")
     return space.f_files - space.f_ffree
 
 
@@ -193,13 +199,16 @@ class Trial:
             os.dup2(self.stdout.write_end, 1)
             os.dup2(self.stderr.write_end, 2)
             os.dup2(self.answer.write_end, ANSWER_FD, inheritable=False)
-            os.closerange(ANSWER_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])  # the report pipe too
-            os.chdir(SCRATCH)
+            kept = self.job.get("kept", ANSWER_FD)
+            os.closerange(ANSWER_FD + 1, kept)
+            os.closerange(kept + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])  # the report pipe too
             set_dumpable(True)  # so that /dev/stdin and the like open; the supervisor stays closed
             for name, soft, hard in self.job["rlimits"]:
                 set_limit(getattr(resource, name), soft, hard)
             if "random" in sys.modules:
                 sys.modules["random"].seed(0)  # so that a program is judged the same way again
+            if CONFINEMENT in sys.modules:
+                sys.modules[CONFINEMENT].enter_test(self.job)
             run_test(self.job, self.index, ANSWER_FD)
         finally:
             os._exit(70)
@@ -221,7 +230,7 @@ class Trial:
             if left <= 0:
                 self.cause = TIMED_OUT
                 break
-            if files_made() > MAX_FILES:
+            if files_made(self.job) > MAX_FILES:
                 break
             for descriptor, _ in poller.poll(min(left, LOOK_EVERY_S) * 1000 + 1):
                 if descriptor == process:
@@ -265,14 +274,15 @@ class Trial:
             self.cause = TOO_LARGE_AN_ANSWER
         elif (self.stdout.overflowed or self.stderr.overflowed) and not self.job["keep_going"]:
             self.cause = TOO_MUCH_OUTPUT
-        elif files_made() > MAX_FILES:
+        elif files_made(self.job) > MAX_FILES:
             self.cause = TOO_MANY_FILES
 
     def reap_all(self) -> None:
         """Kill and reap everything else in the namespace, and add up what it used."""
         # A fork in progress either sees the signal or is not yet visible to be missed: kill(-1) holds the task list.
         try:  # noqa: SIM105 (contextlib is one more import in every jail)
-            os.kill(-1, _signal.SIGKILL)
+            # Without namespaces -1 would be everything of this user; but there a test is one process.
+            os.kill(self.pid if CONFINEMENT in sys.modules else -1, _signal.SIGKILL)
         except ProcessLookupError:
             pass
         while True:

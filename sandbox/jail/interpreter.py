@@ -29,10 +29,15 @@ def running_interpreter() -> Interpreter:
     One that lives outside ``/usr`` appears at a neutral path, so that it works when its real home is closed to the
     jail's user and so that the jail does not learn the path.
     """
-    base = Path(sys.base_prefix).resolve()
-    executable = Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
+    base, executable = base_interpreter()
     if base.is_relative_to("/usr"):
         return Interpreter(str(executable), (), "")
     inside = Path(NEUTRAL, executable.relative_to(base))
     shared = any((base / "lib").glob("libpython*.so*"))
     return Interpreter(str(inside), ((str(base), NEUTRAL),), f"{NEUTRAL}/lib" if shared else "")
+
+
+def base_interpreter() -> tuple[Path, Path]:
+    """Folder and executable of the Python that the running environment is made from."""
+    executable = getattr(sys, "_base_executable", None) or sys.executable
+    return Path(sys.base_prefix).resolve(), Path(os.path.realpath(executable))

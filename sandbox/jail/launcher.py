@@ -19,18 +19,19 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from pathlib import PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from sandbox.inside import supervisor
-from sandbox.jail import bubblewrap, seccomp
 from sandbox.jail.bubblewrap import Isolation
 from sandbox.jail.cgroups import Group
-from sandbox.jail.interpreter import running_interpreter
+from sandbox.jail.confinement import Confinement, remove_scratch, settings, tasks_of_this_user
+from sandbox.jail.descriptors import descriptors, memory_file
+from sandbox.jail.launch import Launch, in_bubblewrap, without_namespaces
 from sandbox.limits import Limits
 
 START_S = 30.0
@@ -94,10 +95,13 @@ class JailError(Exception):
 class Jail:
     """One jail for tests ``first`` and up of a job; :meth:`run` once, :meth:`kill` from any thread."""
 
-    def __init__(self, isolation: Isolation, job: Job, *, first: int, uid: int, group: Group | None = None) -> None:
+    def __init__(
+        self, isolation: Isolation | Confinement, job: Job, *, first: int, uid: int, group: Group | None = None
+    ) -> None:
         self._isolation, self._job, self._first, self._uid, self._group = isolation, job, first, uid, group
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._scratch: Path | None = None
         self._killed = False
 
     def run(self) -> Iterator[Report]:
@@ -105,20 +109,23 @@ class Jail:
 
         Raises :class:`JailError` with the reason.
         """
-        with _descriptors() as held:
+        with descriptors() as held:
             report_read, report_write = os.pipe()
             alive_read, alive_write = os.pipe()
             info_read, info_write = os.pipe()
             held += [report_read, report_write, alive_read, alive_write, info_read, info_write]
-            errors = _memory_file(b"", held)
-            self._start(held, errors, alive_read, report_write, info_write)
-            for descriptor in (report_write, info_write):
-                os.close(descriptor)
-                held.remove(descriptor)
+            errors = memory_file(b"", held)
             try:
+                self._start(held, errors, alive_read, report_write, info_write)
+                for descriptor in (report_write, info_write):
+                    os.close(descriptor)
+                    held.remove(descriptor)
                 kills = self._enclose(info_read)
                 os.write(alive_write, supervisor.GO)
-                yield from self._reports(report_read, errors, kills)
+                yield from self._reports(report_read, kills)
+            except JailError as failure:
+                said = os.pread(errors, FAILURE_CHARS, 0).decode("utf-8", "replace").strip()
+                raise JailError(f"{failure}: {said}" if said else str(failure)) from None
             finally:
                 self._finish()
 
@@ -144,27 +151,10 @@ class Jail:
             raise JailError(f"the jail cannot be put into its cgroup: {error}") from error
 
     def _start(self, held: list[int], errors: int, alive: int, report: int, info: int) -> None:
-        seccomp_fd = _memory_file(seccomp.compiled_filter(), held)
-        job_fd = _memory_file(self._marshalled(), held)
-        limits = self._job.limits
-        argv = bubblewrap.command(
-            self._isolation,
-            running_interpreter(),
-            uid=self._uid,
-            tmpfs_mb=limits.tmpfs_mb,
-            seccomp_fd=seccomp_fd,
-            info_fd=info,
-        )
-        passed = [seccomp_fd, job_fd, alive, report, info]
-        if self._job.packages:
-            argv += bubblewrap.package_mounts()
-        parents = {str(folder) for path in self._job.files for folder in PurePosixPath(path).parents}
-        argv += bubblewrap.folders(sorted(parents - {"/"}))
-        for path, data in self._job.files.items():
-            passed.append(_memory_file(data, held))
-            argv += ["--perms", "0444", "--ro-bind-data", str(passed[-1]), path]
-        argv += ["--remount-ro", "/", running_interpreter().executable, *PYTHON_FLAGS, "-c", BOOT]
-        argv += [str(job_fd), str(alive), str(report)]
+        job_fd = memory_file(self._marshalled(), held)
+        launch = self._launch(held, info)
+        self._scratch = launch.scratch
+        argv = [*launch.argv, *PYTHON_FLAGS, "-c", BOOT, str(job_fd), str(alive), str(report)]
         with self._lock:
             if self._killed:
                 raise JailError("cancelled")
@@ -175,27 +165,48 @@ class Jail:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
-                    env={},
-                    pass_fds=passed,
+                    cwd=launch.scratch,
+                    env=launch.environment,
+                    pass_fds=[*launch.passed, job_fd, alive, report],
                     start_new_session=True,
                 )
             except OSError as error:
                 raise JailError(f"{argv[0]} does not start: {error}") from error
 
+    def _launch(self, held: list[int], info: int) -> Launch:
+        if isinstance(self._isolation, Confinement):
+            if self._job.files or self._job.packages:
+                raise JailError("tier confined cannot show files to a program; use a tier from jail up")
+            return without_namespaces(self._isolation, uid=self._uid, held=held)
+        return in_bubblewrap(
+            self._isolation,
+            uid=self._uid,
+            tmpfs_mb=self._job.limits.tmpfs_mb,
+            files=self._job.files,
+            packages=self._job.packages,
+            info_fd=info,
+            held=held,
+        )
+
     def _marshalled(self) -> bytes:
         limits, payload = self._job.limits, self._job.payload
+        modules = dict.fromkeys(("supervisor", "harness", self._job.harness))
+        confinement = None
+        if isinstance(self._isolation, Confinement):
+            modules = {"confinement": None, **modules}
+            confinement = settings(limits)
         job = {
             **payload,
+            "confinement": confinement,
             "first": self._first,
             "uid": self._uid if self._isolation.privileged else None,
             "wall_s": float(limits.wall_s),
             "output_bytes": limits.output_kb << 10,
-            "rlimits": rlimits(limits),
+            "rlimits": rlimits(limits, 0 if self._has_own_uid() else tasks_of_this_user()),
         }
-        modules = dict.fromkeys(("supervisor", "harness", self._job.harness))
         return marshal.dumps(([(f"sandbox.inside.{name}", inside_code(name)) for name in modules], job))
 
-    def _reports(self, pipe: int, errors: int, kills: int) -> Iterator[Report]:
+    def _reports(self, pipe: int, kills: int) -> Iterator[Report]:
         reader = _Reader(pipe)
         reader.deadline = time.monotonic() + START_S
         index = None
@@ -211,12 +222,10 @@ class Jail:
                 yield report
                 if report.soiled:
                     return
-        except JailError as failure:
-            if index is not None and self._group is not None and self._group.kills > kills:
-                yield _killed_with_its_jail(index)
-                return
-            said = os.pread(errors, FAILURE_CHARS, 0).decode("utf-8", "replace").strip()
-            raise JailError(f"{failure}: {said}" if said else str(failure)) from None
+        except JailError:
+            if index is None or self._group is None or self._group.kills == kills:
+                raise
+            yield _killed_with_its_jail(index)
 
     def _read_report(self, reader: _Reader, index: int) -> Report:
         header = reader.take(supervisor.HEADER.size)
@@ -239,13 +248,19 @@ class Jail:
             stderr=stderr,
         )
 
+    def _has_own_uid(self) -> bool:
+        """Whether the kernel counts this jail's processes apart from everybody else's."""
+        return not isinstance(self._isolation, Confinement) or self._isolation.privileged
+
     def _finish(self) -> None:
         """The last report has been read, or none will be: nothing in the jail is worth waiting for."""
-        assert self._process is not None
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=0.2)
-        self.kill()
-        self._process.wait()
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=0.2)
+            self.kill()
+            self._process.wait()
+        if self._scratch is not None:
+            remove_scratch(self._scratch)
 
 
 def _killed_with_its_jail(index: int) -> Report:
@@ -266,11 +281,14 @@ def _killed_with_its_jail(index: int) -> Report:
 
 def _pid_from(info: int) -> int:
     """The pid, out here, of a jail's process 1, from what bwrap writes about it."""
-    reader = _Reader(info)
-    reader.deadline = time.monotonic() + START_S
     said = b""
+    poller = select.poll()
+    poller.register(info, select.POLLIN)
     while not said.rstrip().endswith(b"}"):
-        said += reader.take(1)
+        chunk = os.read(info, 4096) if poller.poll(START_S * 1000) else b""
+        if not chunk:
+            raise JailError("bwrap ended, or fell silent, before there was a jail")
+        said += chunk
     return int(json.loads(said)["child-pid"])
 
 
@@ -296,15 +314,16 @@ class _Reader:
         return bytes(data)
 
 
-def rlimits(limits: Limits) -> list[tuple[str, int, int]]:
+def rlimits(limits: Limits, others: int = 0) -> list[tuple[str, int, int]]:
     """Resource limits of every process of a test, set inside the jail: name, soft limit, hard limit.
 
+    others: processes and threads outside the jail that the kernel counts with those inside, if it does.
     The soft CPU limit sends SIGXCPU, which tells a CPU limit from other deaths; the hard one is for who ignores that.
     """
     cpu_s = math.ceil(limits.cpu_s)
     equal = [
         ("RLIMIT_AS", limits.memory_mb << 20),
-        ("RLIMIT_NPROC", limits.processes + 1),  # the supervisor counts too
+        ("RLIMIT_NPROC", limits.processes + 1 + others),  # the supervisor counts too
         ("RLIMIT_FSIZE", limits.tmpfs_mb << 20),
         ("RLIMIT_NOFILE", 256),
         ("RLIMIT_STACK", 8 << 20),
@@ -320,23 +339,3 @@ def inside_code(name: str) -> Any:
     """A module of ``sandbox.inside``, compiled once."""
     source = resources.files("sandbox.inside").joinpath(f"{name}.py").read_text(encoding="utf-8")
     return compile(source, f"<{name}>", "exec", dont_inherit=True, optimize=2)
-
-
-@contextmanager
-def _descriptors() -> Iterator[list[int]]:
-    held: list[int] = []
-    try:
-        yield held
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
-
-
-def _memory_file(data: bytes, held: list[int]) -> int:
-    descriptor = os.memfd_create("vpo-sandbox", os.MFD_CLOEXEC)
-    held.append(descriptor)
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor

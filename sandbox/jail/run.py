@@ -6,6 +6,7 @@ import threading
 
 from sandbox.jail.bubblewrap import Isolation
 from sandbox.jail.cgroups import Group
+from sandbox.jail.confinement import Confinement
 from sandbox.jail.launcher import Jail, JailError, Job, Report
 from sandbox.jail.uids import next_uid
 
@@ -25,7 +26,7 @@ class JobRun:
         self._jail: Jail | None = None
         self._cancelled = False
 
-    def results(self, isolation: Isolation, group: Group | None) -> list[Report | str]:
+    def results(self, isolation: Isolation | Confinement, group: Group | None) -> list[Report | str]:
         """One report per test, or the reason why the jail broke ``ATTEMPTS`` times at it.
 
         group: the cgroup of the slot that the run has, where there are cgroups.
@@ -55,7 +56,9 @@ class JobRun:
             if self._jail is not None:
                 self._jail.kill()
 
-    def _one_jail(self, isolation: Isolation, group: Group | None, results: list[Report | str]) -> str | None:
+    def _one_jail(
+        self, isolation: Isolation | Confinement, group: Group | None, results: list[Report | str]
+    ) -> str | None:
         jail = Jail(isolation, self._job, first=len(results), uid=next_uid(), group=group)
         with self._lock:
             if self._cancelled:

@@ -26,6 +26,16 @@ iopl ioperm modify_ldt personality open_by_handle_at name_to_handle_at lookup_dc
 settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname
 shmget shmat shmctl semget semop semctl msgget msgsnd msgrcv msgctl mq_open memfd_create memfd_secret
 """
+# Where no namespace keeps a program in its place (tier confined), and where Landlock does not see it either.
+DENIED_WHEN_CONFINED = """
+fork vfork execve execveat kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal
+socket connect bind listen accept accept4
+chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat truncate
+setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat file_setattr
+inotify_init inotify_init1 inotify_add_watch
+"""
+CLONE_THREAD = 0x00010000
+PR_SET_PDEATHSIG = 1
 
 NEW_NAMESPACES = (
     0x00000080,  # CLONE_NEWTIME
@@ -42,8 +52,11 @@ LOW_32_BITS = 0xFFFFFFFF
 
 
 @cache
-def compiled_filter() -> bytes:
-    """The filter as the kernel takes it. Raises :class:`SandboxUnavailable` where libseccomp is missing."""
+def compiled_filter(*, confined: bool = False) -> bytes:
+    """The filter as the kernel takes it. Raises :class:`SandboxUnavailable` where libseccomp is missing.
+
+    confined: also no process but the program's own threads, no signals, no sockets, no changes to files' metadata.
+    """
     try:
         import pyseccomp
     except (ImportError, RuntimeError, OSError) as error:
@@ -64,6 +77,11 @@ def compiled_filter() -> bytes:
         _add(rules, deny, name, pyseccomp.Arg(0, pyseccomp.NE, 0))
     for request in (TIOCSTI, TIOCLINUX):
         _add(rules, deny, "ioctl", pyseccomp.Arg(1, pyseccomp.MASKED_EQ, LOW_32_BITS, request))
+    if confined:
+        for name in DENIED_WHEN_CONFINED.split():
+            _add(rules, deny, name)
+        _add(rules, deny, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
+        _add(rules, deny, "prctl", pyseccomp.Arg(0, pyseccomp.EQ, PR_SET_PDEATHSIG))
     return _export(rules)
 
 
