@@ -32,6 +32,68 @@ def train(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006 
     console.print(f"wrote {settings.output / 'model'}")
 
 
+@app.command("eval")
+def evaluate(
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder with vpo.json.")],
+    problems: Annotated[int, typer.Option(min=1, help="Held-out problems.")] = 128,
+    answers: Annotated[int, typer.Option(min=1, help="Answers per problem: the largest k.")] = 30,
+    m: Annotated[int | None, typer.Option("-m", min=1, help="Answers in one generation; default: as trained.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the problems and of the sampling.")] = 1000,
+    threads: Annotated[int, typer.Option(min=1, help="Of torch.")] = 1,
+    output: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file too.")] = None,
+) -> None:
+    """pass@k, best@k, E_w[best@k] and diversity with 95 % intervals, and how answers specialise by their place."""
+    import torch
+
+    from evolve.manifest import ManifestError
+    from trainer.assess import assess, report
+    from trainer.config import EvalConfig, HardwareConfig
+    from trainer.tables import figures_table, positions_table
+
+    torch.set_num_threads(threads)
+    config = EvalConfig(problems=problems, answers=answers, seed=seed)
+    try:
+        manifest, found = assess(checkpoint, config, HardwareConfig(), m=m)
+    except ManifestError as error:
+        _stop(str(error))
+    result = report(manifest, found, answers)
+    console.print(figures_table(result))
+    if result["m"] > 1:
+        console.print(positions_table(result))
+    if output is not None:
+        output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="The output folder of a run.")],
+    folder: Annotated[Path, typer.Argument(help="The checkpoint folder to write.")],
+    state: Annotated[str, typer.Option(help="newest, best (by evaluation), or a number of steps.")] = "newest",
+) -> None:
+    """Write a saved state of a run as a checkpoint folder that can be served (adapters merged)."""
+    from trainer.export import ExportError, export_state
+
+    try:
+        step = export_state(run, folder, state)
+    except (ExportError, ConfigError) as error:
+        _stop(str(error))
+    console.print(f"wrote the model after {step} steps to {folder}")
+
+
+@app.command()
+def doctor(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006
+    """Check whether a configuration would run here: device, memory, disk, start, domain, room, sampler."""
+    from trainer.doctor import diagnose
+
+    failed = False
+    for check in diagnose(_settings(config, overrides)):
+        mark = {True: "[green]ok  [/green]", False: "[red]bad [/red]", None: "note"}[check.ok]
+        console.print(f"{mark} {check.name}: {escape(check.detail)}", highlight=False, soft_wrap=True)
+        failed = failed or check.ok is False
+    if failed:
+        raise typer.Exit(1)
+
+
 @app.command()
 def suite(
     output: Annotated[Path, typer.Argument(help="The JSON file to write.")],

@@ -24,6 +24,7 @@ from trainer.domains import make_domain
 from trainer.engine import Engine
 from trainer.estimators import ESTIMATORS
 from trainer.evaluate import evaluate, means
+from trainer.files import write_text
 from trainer.model import load_model, load_tokenizer, new_model
 from trainer.policy import PolicySteps, Step
 from trainer.prompts import Item
@@ -33,6 +34,9 @@ from trainer.rollout.store import RolloutStore
 from trainer.rollout.torch_sampler import TorchSampler
 from trainer.warmup import WarmupBatches, WarmupSteps
 from trainer.watch import Journal, Report, write_rollouts
+
+CONFIG_NAME = "config.json"
+"""A run's configuration in its output folder, as it was last started."""
 
 
 class Training:
@@ -201,6 +205,7 @@ class Training:
     def _resume(self) -> None:
         if self.world.main:
             self.config.output.mkdir(parents=True, exist_ok=True)
+            write_text(self.config.output / CONFIG_NAME, self.config.model_dump_json(indent=2) + "\n")
         self.world.wait()
         state = self.states.newest()
         if state is not None:
