@@ -1,10 +1,10 @@
 """Random mazes in which the two zones conflict.
 
-Rules (9 x 9, after the released generator; in brackets how other sizes scale): a maze by Prim's algorithm, 18-28 closed
-cells between corridors opened (with the area); start and exit on opposite corners of a random diagonal; gold and
-diamonds, 3-5 each (with the side), within two steps of the other two corners; 3-5 lava cells (with the side) in the
-interior; a bonus tile in the centre; a budget of seven moves (with the side) over the longer of the shortest routes
-through one of the two corners.
+Rules (after the released generator; in brackets what scales on other boards than 9 x 9): a maze by Prim's algorithm,
+18-28 closed cells between corridors opened (with the area); start and exit on opposite corners of a random diagonal;
+gold and diamonds, 3-5 each, within two steps of the other two corners; 3-5 lava cells (with the side) in the interior;
+a bonus tile in the centre; a budget of seven moves over the longer of the shortest routes through one of the two
+corners.
 
 Departures from the released generator:
 
@@ -32,7 +32,7 @@ WALL, EMPTY, START, EXIT, GOLD, DIAMOND, LAVA, BONUS = "#.SEGDLB"
 CONTENTS = (WALL, EMPTY, START, EXIT, GOLD, DIAMOND, LAVA, BONUS)
 MIN_SIZE, MAX_SIZE = 5, 12
 HELD_OUT_BUCKETS = 16
-_PAPER_SIZE, _ZONE_RADIUS = 9, 2
+_PAPER_SIZE, _ZONE_RADIUS, _ITEMS, _SLACK = 9, 2, (3, 5), 7
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _centre(size: int) -> Cell:
 
 def _furnish(board: Board, source: random.Random) -> Maze | None:
     """Place start, exit, items and lava, and set the budget; ``None`` where the rules cannot be met."""
-    size, side = board.size, board.size / _PAPER_SIZE
+    size = board.size
     corners = list(_corners(size))
     if source.random() < 0.5:
         corners = corners[2:] + corners[:2]
@@ -149,7 +149,7 @@ def _furnish(board: Board, source: random.Random) -> Maze | None:
     both = [board.tour([start, *order, end]) for order in (zones, zones[::-1])]
     if None in detours or None in both:
         return None
-    budget = max(d for d in detours if d is not None) + round(7 * side)
+    budget = max(d for d in detours if d is not None) + _SLACK
     if budget > max_budget(size) or min(b for b in both if b is not None) <= budget:
         return None
     taken = {start, end, _centre(size)}
@@ -175,7 +175,7 @@ def _zone(board: Board, corner: Cell, taken: set[Cell], source: random.Random) -
         for cell in board.cells()
         if 0 < abs(cell[0] - corner[0]) + abs(cell[1] - corner[1]) <= _ZONE_RADIUS and cell not in taken
     ]
-    count = _scaled(3, 5, board.size / _PAPER_SIZE, source)
+    count = source.randint(*_ITEMS)
     return [corner, *source.sample(room, count - 1)] if len(room) >= count - 1 else None
 
 

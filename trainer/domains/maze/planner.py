@@ -1,8 +1,8 @@
 """Routes for the supervised warm-up: legal, within the budget, and mostly far from the best.
 
-Each route goes from the start over one or two waypoints to the exit by shortest ways: over a random cell, or over one
-or two items of one zone. Lava is avoided half of the time. So the warm-up teaches how routes are written and that they
-must reach the exit, and leaves it to the rewards what is worth collecting.
+Half of the routes go straight to the exit, the others over a random cell or over one or two items of one zone, always
+by shortest ways; lava is avoided half of the time. So the warm-up teaches how routes are written and that they must
+reach the exit, and leaves it to the rewards what is worth collecting.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def distinct_routes(maze: Maze, count: int, source: random.Random) -> list[list[
 
 def _waypoints(maze: Maze, board: Board, source: random.Random) -> list[Cell]:
     kind = source.random()
-    if kind < 0.4:
+    if kind < 0.5:
+        return []
+    if kind < 0.8:
         return [source.choice(board.cells())]
-    items = maze.places[GOLD if kind < 0.7 else DIAMOND]
+    items = maze.places[GOLD if kind < 0.9 else DIAMOND]
     return source.sample(items, min(len(items), source.choice((1, 1, 2))))
