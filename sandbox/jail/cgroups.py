@@ -69,8 +69,15 @@ class Group:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._bounds: tuple[int, int] | None = None
-        self._name, self._lock = _make_locked(place)
-        self._memory, self._pids = place.memory / self._name, place.pids / self._name
+        name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        self._memory, self._pids = place.memory / name, place.pids / name
+        self._locks: list[int] = []
+        try:
+            for folder in self._folders:
+                self._locks.append(_make_locked(folder))
+        except OSError:
+            self.remove()
+            raise
 
     def bound(self, memory_bytes: int, processes: int) -> None:
         """Set the bounds: bytes of everything together, and processes and threads."""
@@ -87,7 +94,7 @@ class Group:
 
     def attach(self, pid: int) -> None:
         """Move a process here; what it forks later is here too."""
-        for folder in dict.fromkeys((self._memory, self._pids)):
+        for folder in self._folders:
             _write(folder / "cgroup.procs", str(pid))
 
     @property
@@ -112,9 +119,15 @@ class Group:
     def remove(self) -> None:
         """End what is left in the group and remove it."""
         try:
-            _remove(self._place, self._name)
+            for folder in self._folders[: len(self._locks)]:
+                _remove(folder)
         finally:
-            os.close(self._lock)
+            while self._locks:
+                os.close(self._locks.pop())
+
+    @property
+    def _folders(self) -> list[Path]:
+        return list(dict.fromkeys((self._memory, self._pids)))
 
     def _bound_memory_v1(self, value: str) -> None:
         both = [self._memory / "memory.memsw.limit_in_bytes", self._memory / "memory.limit_in_bytes"]
@@ -130,46 +143,38 @@ class Group:
 def sweep(place: Place) -> list[str]:
     """Remove the groups of owners that are gone; returns their names.
 
-    Only groups whose lock is in reach: owners with another memory group may share the parent of the other half.
+    Each half of a group has its own lock: owners in other groups may share the parent of one half only.
     """
-    removed = []
-    for name in sorted(path.name for path in place.memory.glob(f"{PREFIX}*")):
+    removed = set()
+    for group in [path for parent in place.folders for path in parent.glob(f"{PREFIX}*")]:
         try:
-            lock = os.open(place.memory / name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            lock = _open(group)
         except OSError:
             continue
         try:
             if _locks(lock):
-                _remove(place, name)
-                removed.append(name)
+                _remove(group)
+                removed.add(group.name)
         except OSError:
             continue  # another user's; its owner will sweep it
         finally:
             os.close(lock)
-    return removed
+    return sorted(removed)
 
 
-def _make_locked(place: Place) -> tuple[str, int]:
-    """A new group, locked before anybody can take it for an abandoned one: its name and the lock's descriptor."""
+def _make_locked(group: Path) -> int:
+    """Make a group and lock it, even if somebody takes it for an abandoned one in between; returns the lock."""
     while True:
-        name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
-        place.memory.joinpath(name).mkdir()
-        lock = -1
-        try:
-            lock = os.open(place.memory / name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            if _locks(lock) and place.memory.joinpath(name).exists():
-                if place.pids != place.memory:
-                    place.pids.joinpath(name).mkdir()
-                return name, lock
-        except FileNotFoundError:
-            pass  # somebody swept it in between
-        except OSError:
-            place.memory.joinpath(name).rmdir()
-            if lock >= 0:
-                os.close(lock)
-            raise
-        if lock >= 0:
+        group.mkdir()
+        with suppress(FileNotFoundError):
+            lock = _open(group)
+            if _locks(lock) and group.exists():
+                return lock
             os.close(lock)
+
+
+def _open(group: Path) -> int:
+    return os.open(group, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def _locks(descriptor: int) -> bool:
@@ -180,21 +185,20 @@ def _locks(descriptor: int) -> bool:
     return True
 
 
-def _remove(place: Place, name: str) -> None:
-    """Kill what is left and remove the folders; the one that carries the lock goes last."""
+def _remove(group: Path) -> None:
+    """Kill what is left in a group and remove it."""
     deadline = time.monotonic() + PATIENCE_S
-    for folder in reversed(place.folders):
-        while True:
-            try:
-                (folder / name).rmdir()
-                break
-            except FileNotFoundError:
-                break
-            except OSError as error:
-                if error.errno != errno.EBUSY or time.monotonic() > deadline:
-                    raise
-            _kill_all(folder / name)
-            time.sleep(0.01)
+    while True:
+        try:
+            group.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+        _kill_all(group)
+        time.sleep(0.01)
 
 
 def _kill_all(folder: Path) -> None:

@@ -160,6 +160,23 @@ def test_a_group_is_removed_with_what_is_in_it() -> None:
 
 
 @needs_cgroup
+def test_owners_that_share_half_of_their_place_leave_each_other_alone() -> None:
+    mine = find_place()
+    if mine.version == 2:
+        pytest.skip("a place of version 2 has one half")
+    other = mine.memory / f"vpo-test-{os.getpid()}"
+    other.mkdir()
+    theirs = Group(Place(version=1, memory=other, pids=mine.pids))
+    try:
+        sweep(mine)
+
+        assert all(folder.exists() for folder in theirs._folders)
+    finally:
+        theirs.remove()
+        other.rmdir()
+
+
+@needs_cgroup
 def test_bounds_can_grow_and_shrink() -> None:
     group = Group(find_place())
     try:
@@ -231,7 +248,7 @@ def test_version_2_is_bounded_through_one_tree(tree: Path, tmp_path: Path) -> No
 
     place = find_place(process)
     group = Group(place)
-    folder = place.memory / group._name
+    (folder,) = group._folders
     group.bound(1 << 20, 7)
     group.attach(123)
 
@@ -242,7 +259,8 @@ def test_version_2_is_bounded_through_one_tree(tree: Path, tmp_path: Path) -> No
     assert (folder / "cgroup.procs").read_text(encoding="ascii") == "123"
     assert group.kills == 2
     assert group.peak_bytes == 4096
-    os.close(group._lock)
+    for lock in group._locks:
+        os.close(lock)
 
 
 def test_version_2_without_delegated_controllers_is_no_place(tree: Path, tmp_path: Path) -> None:
@@ -314,8 +332,9 @@ def test_the_kernels_version_2_takes_locks_kills_and_removes(kernel_tree: tuple[
 
     assert place == Place(version=2, memory=private, pids=private)
     assert sweep(place) == []
-    os.close(group._lock)  # as if the owner had died
-    assert sweep(place) == [group._name]
+    for lock in group._locks:  # as if the owner had died
+        os.close(lock)
+    assert sweep(place) == [group._folders[0].name]
     assert sleeper.wait(timeout=5) == -signal.SIGKILL
 
 
