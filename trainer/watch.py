@@ -38,7 +38,8 @@ class Journal:
             kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
             self._path.write_text("".join(kept), encoding="utf-8")
         if self._folder is not None:
-            self._board = SummaryWriter(str(self._folder), purge_step=step + 1 if step else None)
+            purge = step + 1 if step else None  # the suffix tells files apart that are opened in the same second
+            self._board = SummaryWriter(str(self._folder), purge_step=purge, filename_suffix=f".{step}")
 
     def write(self, row: Row) -> None:
         """Add a row; floats are rounded to five places."""
