@@ -69,6 +69,7 @@ def _request(context: PromptContext, chain: ChainFormat, budget: Budget) -> str:
     parts = [
         f"# Task\n{clip(context.statement.strip(), budget.statement)}",
         _interface(context),
+        _preamble(context, budget),
         _tests(context, budget),
         _parent(context, budget),
         _artifacts(context, budget),
@@ -84,6 +85,20 @@ def _interface(context: PromptContext) -> str:
     if any(test.stdin is not None for test in context.tests):
         return "The program reads standard input and writes its answer to standard output."
     return ""
+
+
+def _preamble(context: PromptContext, budget: Budget) -> str:
+    """What the program may use without defining it; a statement that shows it already is only referred to."""
+    code = context.preamble.strip()
+    if not code:
+        return ""
+    if code in context.statement:
+        return (
+            "The imports and helper functions in the task above are already defined when the program runs; it need "
+            "not repeat them."
+        )
+    head = "This code runs before the program, which may use what it defines and need not repeat it:"
+    return f"{head}\n{fence(clip(code, budget.artifacts), context.language)}"
 
 
 def _tests(context: PromptContext, budget: Budget) -> str:
@@ -106,9 +121,9 @@ def _tests(context: PromptContext, budget: Budget) -> str:
 
 def _test(test: ShownTest, entry_point: str | None, limit: int) -> str:
     if test.stdin is not None:
-        case = f"input {json.dumps(test.stdin)} must print {json.dumps(test.expected)}"
+        case = f"input {json.dumps(test.stdin)} must print {json.dumps(test.expected)}{test.other_answers}"
     else:
-        case = f"{entry_point}({', '.join(map(repr, test.args))}) must return {test.expected!r}"
+        case = f"{entry_point}({', '.join(map(repr, test.args))}) must return {test.expected!r}{test.other_answers}"
     if test.status is None:
         return "- " + clip(_one_line(case), limit)
     verdict = "passed" if test.status == "passed" else f"FAILED ({test.status})"

@@ -41,12 +41,13 @@ def make_evaluator(task: TestsTask | OpenEvolveTask, sandbox: Sandbox) -> Evalua
 
 
 class TestsEvaluator:
-    """One reward component per test: 1 if it passes, else 0. The task scalar is their mean."""
+    """One reward component per test: 1 if it passes, else 0 or a checker's partial credit; the scalar is their mean."""
 
     __test__ = False  # not a test class for pytest
 
     def __init__(self, task: TestsTask, sandbox: Sandbox) -> None:
         self._task, self._sandbox = task, sandbox
+        self._calls, self._stdio = task.call_tests, task.stdio_tests
 
     async def evaluate(self, source: str) -> Evaluation:
         return evaluation_of_tests(self._task, await self._verdicts(source))
@@ -54,8 +55,12 @@ class TestsEvaluator:
     async def _verdicts(self, source: str) -> Sequence[Verdict]:
         task, limits = self._task, self._task.sandbox_limits
         if task.entry_point is not None:
-            return await self._sandbox.grade_calls(source, task.entry_point, task.call_tests, limits=limits)
-        return await self._sandbox.grade_stdio(source, task.stdio_tests, limits=limits)
+            return await self._sandbox.grade_calls(
+                source, task.entry_point, self._calls, limits, preamble=task.preamble, checker=task.checker
+            )
+        return await self._sandbox.grade_stdio(
+            source, self._stdio, limits, preamble=task.preamble, checker=task.checker
+        )
 
 
 def evaluation_of_tests(task: TestsTask, verdicts: Sequence[Verdict]) -> Evaluation:
@@ -64,7 +69,7 @@ def evaluation_of_tests(task: TestsTask, verdicts: Sequence[Verdict]) -> Evaluat
     if broken is not None:
         message = f"test {broken.name}: {broken.message}"
         return failed_evaluation(task.components, Status.INFRASTRUCTURE, message, infrastructure=True)
-    reward = tuple(1.0 if verdict.passed else 0.0 for verdict in verdicts)
+    reward = tuple(verdict.reward for verdict in verdicts)
     scalar = math.fsum(reward) / len(reward)
     return Evaluation(
         components=task.components,

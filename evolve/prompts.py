@@ -26,6 +26,7 @@ class ShownTest:
     args: arguments of the entry point (``calls`` tasks). stdin: the input (``stdin`` tasks).
     status: the parent's verdict on it (``passed``, ``wrong``, ``error``, ...), ``None`` without a parent.
     message: why the parent does not pass it.
+    other_answers: which answers are right besides ``expected``, as the end of a sentence; empty where none is.
     """
 
     name: str
@@ -34,6 +35,7 @@ class ShownTest:
     expected: Any = None
     status: str | None = None
     message: str = ""
+    other_answers: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,7 @@ class PromptContext:
 
     tests: the visible tests, with the parent's verdicts when there is a parent. hidden: number of tests not shown.
     hidden_failed: how many of those the parent does not pass (0 without a parent).
+    preamble: code that runs before the program, whose names it may use.
     parent: the program to improve; ``None`` asks for a solution from scratch.
     inspirations: other good programs, best first. m: answers to ask for in one reply.
     edit: ``whole`` (complete programs) or ``diff`` (SEARCH/REPLACE blocks against the parent).
@@ -65,6 +68,7 @@ class PromptContext:
     tests: tuple[ShownTest, ...] = ()
     hidden: int = 0
     hidden_failed: int = 0
+    preamble: str = ""
     parent: ShownProgram | None = None
     inspirations: tuple[ShownProgram, ...] = ()
     m: int = 1

@@ -58,6 +58,7 @@ def prompt_context(
         tests=tests.prompt_tests(evaluation) if tests else (),
         hidden=tests.hidden if tests else 0,
         hidden_failed=tests.hidden_failed(evaluation) if tests and evaluation else 0,
+        preamble=tests.preamble if tests else "",
         parent=_shown(parent, artifacts=artifacts) if parent else None,
         inspirations=tuple(_shown(program, artifacts=False) for program in inspirations),
         m=m,

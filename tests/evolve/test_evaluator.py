@@ -178,6 +178,30 @@ async def test_programs_in_the_jail(sandbox: Sandbox) -> None:
     assert "[2, 1]" in half.messages[1]
 
 
+async def test_a_checker_gives_partial_credit_and_a_preamble_helps(sandbox: Sandbox) -> None:
+    checker = (
+        "def check(args, expected, actual):\n    return len(set(actual) & set(expected)) / 4, 'some are missing'\n"
+    )
+    task = TestsTask.model_validate(
+        REVERSE.model_dump()
+        | {
+            "preamble": "from typing import List\ndef double(xs):\n    return xs + xs\n",
+            "checker": checker,
+            "tests": [
+                {"args": [[1, 2]], "expected": [1, 2, 3, 4]},
+                {"args": [[3]], "expected": [3], "compare": "exact"},
+            ],
+        }
+    )
+
+    evaluation = await make_evaluator(task, sandbox).evaluate("def f(x: List[int]):\n    return double(x)\n")
+
+    assert evaluation.reward == (0.5, 0.0)
+    assert (evaluation.scalar, evaluation.solved) == (0.25, False)
+    assert evaluation.statuses == (Status.WRONG, Status.WRONG)
+    assert evaluation.messages[0] == "some are missing (score 0.5)"
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from evolve.chat import render_chat
 from evolve.config import SearchConfig
 from evolve.openevolve_task import OpenEvolveTask
 from evolve.strict import explain
@@ -47,6 +48,10 @@ OPENEVOLVE: dict[str, Any] = {
 }
 
 
+CHECKER = "def check(args, expected, actual):\n    return abs(actual) == expected\n"
+NESTED: list[Any] = json.loads("[" * 70 + "]" * 70)
+
+
 def changed(document: dict[str, Any], **values: Any) -> dict[str, Any]:
     return {**document, **values}
 
@@ -66,6 +71,44 @@ def test_defaults_of_a_stdin_task() -> None:
     assert task.components == ("t00", "t01")
     assert [test.compare for test in task.stdio_tests] == ["whitespace", "exact"]
     compile(task.seed_source, "seed", "exec")
+
+
+def test_a_checker_judges_where_nothing_else_is_said() -> None:
+    tests = [{"args": [1], "expected": 1}, {"args": [1], "expected": 1, "tolerance": 0.1}]
+    tests += [{"args": [1], "expected": 1, "compare": compare} for compare in ("unordered", "exact")]
+    task = TASK.validate_python(changed(CALLS, checker=CHECKER, tests=tests))
+
+    assert [test.compare for test in task.call_tests] == ["checker", "float", "unordered", "exact"]
+    assert [test.other_answers for test in prompt_context(task).tests] == [
+        ", or anything else that is right by the statement",
+        "",
+        ", in any order",
+        "",
+    ]
+    stdin = TASK.validate_python(changed(STDIN, checker=CHECKER))
+    assert [test.compare for test in stdin.stdio_tests] == ["checker", "exact"]
+
+
+def test_arguments_that_json_lacks() -> None:
+    tests = [{"args_literal": "((1, 2), {5: 'a'}, {3})", "expected": 1}]
+    task = TASK.validate_python(changed(CALLS, tests=tests))
+
+    assert task.call_tests[0].args == ((1, 2), {5: "a"}, {3})
+    assert "f((1, 2), {5: 'a'}, {3}) must return 1" in render_chat(prompt_context(task))[-1]["content"]
+    assert TASK.validate_python(json.loads(task.model_dump_json())) == task
+
+
+def test_prompts_say_what_is_defined_already() -> None:
+    preamble = "import math\n\n\ndef helper(x):\n    return x\n"
+    shown = TASK.validate_python(changed(CALLS, preamble=preamble))
+    known = TASK.validate_python(changed(CALLS, preamble=preamble, statement=f"{preamble}\n\ndef f(x): ..."))
+
+    content = render_chat(prompt_context(shown))[-1]["content"]
+    assert f"need not repeat it:\n```python\n{preamble}```" in content
+    content = render_chat(prompt_context(known))[-1]["content"]
+    assert "in the task above are already defined" in content
+    assert content.count("import math") == 1
+    assert "already defined" not in render_chat(prompt_context(TASK.validate_python(CALLS)))[-1]["content"]
 
 
 def test_limits_keep_the_sandboxs_defaults_for_the_rest() -> None:
@@ -121,7 +164,27 @@ def test_any_storable_value_survives_the_round_trip(args: list[Any], expected: A
         (changed(CALLS, tests=[{"args": [(1, 2)], "expected": 1}]), "tests[0]"),
         (changed(CALLS, tests=[{"args": ["\ud800"], "expected": 1}]), "surrogates"),
         (changed(CALLS, tests=[{"args": [], "expected": 1, "compare": "exact", "tolerance": 1}]), "has no effect"),
-        (changed(CALLS, tests=[{"args": [], "expected": 1, "compare": "whitespace"}]), "'exact' or 'float'"),
+        (changed(CALLS, tests=[{"args": [], "expected": 1, "compare": "whitespace"}]), "'exact', 'float'"),
+        (changed(CALLS, tests=[{"expected": 1}]), "needs either args or args_literal"),
+        (
+            changed(CALLS, tests=[{"args": [], "args_literal": "()", "expected": 1}]),
+            "needs either args or args_literal",
+        ),
+        (changed(CALLS, tests=[{"args_literal": "[1]", "expected": 1}]), "args_literal must be a Python tuple"),
+        (changed(CALLS, tests=[{"args_literal": "(f(),)", "expected": 1}]), "args_literal must be a Python tuple"),
+        (changed(CALLS, tests=[{"args_literal": "(" * 300, "expected": 1}]), "args_literal must be a Python tuple"),
+        (
+            changed(CALLS, tests=[{"args": [NESTED], "expected": 1}]),
+            "tests[0]: test args is nested more than 64 levels",
+        ),
+        (changed(CALLS, preamble="x ="), "preamble is not valid Python"),
+        (changed(CALLS, checker="x ="), "checker is not valid Python"),
+        (changed(CALLS, checker="def judge(): ..."), "checker defines no function check("),
+        (changed(CALLS, tests=[{"args": [], "expected": 1, "compare": "checker"}]), "the task has none: add it"),
+        (
+            changed(CALLS, checker=CHECKER, tests=[{"args": [], "expected": 1, "compare": "exact"}]),
+            "checker has no effect",
+        ),
         (changed(CALLS, limits={"wall": 1}), "did you mean 'wall_s'?"),
         (changed(CALLS, limits={"wall_s": 0}), "limits.wall_s must be positive"),
         (changed(CALLS, limits={"wall_s": float("inf")}), "must be finite"),
