@@ -2,6 +2,6 @@ import time
 
 
 def attack(context):
-    while time.process_time() < 1.5:
+    while time.process_time() < 1.2:
         pass
     return "breached"

@@ -1,0 +1,5 @@
+import sys
+
+
+def attack(context):
+    sys.exit(0)

@@ -1,0 +1,2 @@
+def attack(context):
+    raise ValueError("breached" * (1 << 18))
