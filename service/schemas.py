@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sandbox.tiers import Tier
 from sandbox.verdict import Status as VerdictStatus
 
 
@@ -273,7 +274,8 @@ class Check(_Answer):
 
 
 class Readiness(_Answer):
-    """Whether searches can run here."""
+    """Whether searches can run here. tier: how strongly programs are isolated; ``none`` where none can be run."""
 
     ready: bool
+    tier: Tier
     checks: dict[str, Check]

@@ -42,7 +42,7 @@ async def readiness(services: ServicesDep, response: Response) -> Readiness:
     }
     ready = all(check.ok for check in checks.values())
     response.status_code = 200 if ready else 503
-    return Readiness(ready=ready, checks=checks)
+    return Readiness(ready=ready, tier=services.sandbox.tier, checks=checks)
 
 
 async def _database(services: Services) -> None:

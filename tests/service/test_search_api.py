@@ -167,6 +167,7 @@ async def test_health_and_readiness(api: httpx.AsyncClient) -> None:
     ready = await api.get("/readyz")
     assert ready.status_code == 200, ready.text
     assert {name for name, check in ready.json()["checks"].items() if check["ok"]} == {"database", "redis", "sandbox"}
+    assert ready.json()["tier"] in ("jail", "full")
 
 
 async def test_unknown_paths_are_problems_and_only_the_dashboard_falls_back_to_html(api: httpx.AsyncClient) -> None:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
+from sandbox.tiers import Tier
 from sandbox.verdict import Status as VerdictStatus
 from service import schemas
 
@@ -44,6 +45,8 @@ TYPES = {
     "Curve": schemas.Curve,
     "Program": schemas.ProgramState,
     "ProgramPage": schemas.ProgramPage,
+    "Check": schemas.Check,
+    "Readiness": schemas.Readiness,
 }
 REBUILD = "rebuild it with `make web` and commit service/static"
 
@@ -118,7 +121,9 @@ def test_types_name_fields_that_the_service_sends(name: str, model: type[BaseMod
     assert fields <= set(model.model_fields)
 
 
-@pytest.mark.parametrize(("name", "values"), [("Status", schemas.RunStatus), ("VerdictStatus", VerdictStatus)])
+@pytest.mark.parametrize(
+    ("name", "values"), [("Status", schemas.RunStatus), ("VerdictStatus", VerdictStatus), ("Tier", Tier)]
+)
 def test_types_name_every_status(name: str, values: Iterable[str]) -> None:
     source = (WEB / "src/api/types.ts").read_text(encoding="utf-8")
     line = re.search(rf"type {name} = ([^;]+);", source)

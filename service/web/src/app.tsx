@@ -1,5 +1,6 @@
 import { address } from "./api/client";
 import { Empty } from "./components/basics";
+import { SandboxBadge } from "./components/SandboxBadge";
 import { SearchListPage } from "./pages/SearchListPage";
 import { SearchPage } from "./pages/SearchPage";
 import { links, type Route, route } from "./router";
@@ -21,6 +22,7 @@ export function App() {
             </a>
             <a href={address("docs")}>API</a>
           </nav>
+          <SandboxBadge />
         </div>
       </header>
       <main id="main" class="wide" tabIndex={-1}>

@@ -39,6 +39,23 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
+describe("the badge of the sandbox", () => {
+  const empty = { "/search": { searches: [], next: null } };
+
+  it("says the tier, and what it means", async () => {
+    open({ ...empty, "/readyz": { ready: true, tier: "full", checks: { sandbox: { ok: true, detail: "" } } } }, links.list);
+    await vi.waitFor(() => expect(find(".sandbox-badge").textContent).toBe("sandbox: full"));
+    expect(find(".sandbox-badge").title).toContain("vpo doctor");
+  });
+
+  it("shows what is missing when the service is not ready", async () => {
+    const checks = { sandbox: { ok: false, detail: "apt install bubblewrap" } };
+    open({ ...empty, "/readyz": [503, { ready: false, tier: "none", checks }] }, links.list);
+    await vi.waitFor(() => expect(find(".sandbox-badge").textContent).toBe("sandbox: none"));
+    expect(find(".sandbox-badge").title).toContain("apt install bubblewrap");
+  });
+});
+
 describe("the list", () => {
   const list = links.list;
 

@@ -101,6 +101,18 @@ export interface ProgramPage {
   programs: Program[];
 }
 
+export type Tier = "none" | "confined" | "jail" | "full";
+
+export interface Check {
+  ok: boolean;
+  detail: string;
+}
+
+export interface Readiness {
+  tier: Tier;
+  checks: Record<string, Check>;
+}
+
 const OVER: readonly Status[] = ["done", "failed", "cancelled"];
 
 export const isActive = (status: Status): boolean => !OVER.includes(status);
