@@ -9,11 +9,13 @@ from pydantic import ValidationError
 
 from evolve.strict import StrictModel, explain, unknown_key
 from trainer.domains.base import Domain, DomainError
+from trainer.domains.code.domain import CodeDomain, CodeOptions
 from trainer.domains.collinear import CollinearDomain
 from trainer.domains.eureqa import EureqaDomain
 from trainer.domains.maze.domain import MazeDomain, MazeOptions
 from trainer.domains.minicode.domain import MinicodeDomain
 from trainer.domains.musique import MusiqueDomain
+from trainer.domains.openevolve import OpenEvolveDomain, OpenEvolveOptions
 from trainer.domains.textual import TextOptions
 from trainer.domains.toolrl import ToolDomain
 
@@ -23,11 +25,13 @@ class NoOptions(StrictModel):
 
 
 DOMAINS: dict[str, tuple[type[StrictModel], Callable[[Any], Domain]]] = {
+    "code": (CodeOptions, CodeDomain),
     "collinear": (TextOptions, CollinearDomain),
     "eureqa": (TextOptions, EureqaDomain),
     "maze": (MazeOptions, MazeDomain),
     "minicode": (NoOptions, lambda _: MinicodeDomain()),
     "musique": (TextOptions, MusiqueDomain),
+    "openevolve": (OpenEvolveOptions, OpenEvolveDomain),
     "toolrl": (TextOptions, ToolDomain),
 }
 """By name: the model of a domain's options, and what makes the domain of them."""

@@ -1,0 +1,1 @@
+"""Programming problems judged by their tests: DeepCoder, LiveCodeBench, HumanEval, codeio, or synthetic ones."""
