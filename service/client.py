@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -107,9 +108,9 @@ class ServiceClient:
         first = f"/search/{search_id}/programs?run={run_id}&order=newest&limit=500"
         return [program async for page in self._pages(ProgramPage, first) for program in page.programs]
 
-    async def iterations(self, search_id: str, run_id: str, *, replies: bool = False) -> list[IterationState]:
-        """Every finished iteration of a run. replies: with the model's texts."""
-        first = f"/search/{search_id}/iterations?run={run_id}&limit=500&replies={str(replies).lower()}"
+    async def iterations(self, search_id: str, run_id: str | None = None) -> list[IterationState]:
+        """Every finished iteration of a run, or of the whole search."""
+        first = f"/search/{search_id}/iterations?limit=500" + (f"&run={run_id}" if run_id else "")
         return [iteration async for page in self._pages(IterationPage, first) for iteration in page.iterations]
 
     async def events(self, search_id: str) -> AsyncIterator[ServerEvent]:
@@ -194,7 +195,15 @@ class RemoteSearcher:
             curve=await self._client.curve(search.id),
             runs=final.runs,
             best={run: source for run, source in best.items() if source is not None},
+            rejected=await self._rejected(final),
         )
+
+    async def _rejected(self, search: SearchDetail) -> dict[str, Counter[str]]:
+        arms = {run.id: run.arm for run in search.runs}
+        counts: dict[str, Counter[str]] = {arm.name: Counter() for arm in search.arms}
+        for iteration in await self._client.iterations(search.id):
+            counts[arms[iteration.run]].update(answer.reason for answer in iteration.rejected)
+        return counts
 
     async def _cancel_when(self, stop: asyncio.Event, search_id: str) -> None:
         await stop.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -51,6 +52,7 @@ class _Run:
     error: str | None = None
     usage: Usage = field(default_factory=Usage)
     history: RunHistory = field(default_factory=RunHistory)
+    rejected: Counter[str] = field(default_factory=Counter)
     started: datetime | None = None
     finished: datetime | None = None
 
@@ -61,6 +63,7 @@ class _Run:
     async def iterated(self, record: IterationRecord) -> None:
         usage = record.reply.usage if record.reply else Usage()
         self.usage += usage
+        self.rejected.update(answer.reason for answer in record.rejected)
         self._append(record.best_scalar, record.evaluations, usage.prompt_tokens + usage.completion_tokens)
 
     def _append(self, best: float, evaluations: int, tokens: int) -> None:
@@ -176,4 +179,5 @@ def _outcome(spec: SearchSpec, runs: list[_Run], *, stopped: bool) -> Outcome:
         curve=Curve(search="local", status=status, iterations=spec.iterations, arms=arms),
         runs=[run.state() for run in runs],
         best={run.id: run.search.best.source for run in runs if run.search.best},
+        rejected={arm.name: sum((run.rejected for run in runs if run.arm is arm), Counter()) for arm in spec.arms},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,11 +16,15 @@ Watch = Callable[[RunState], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """curve: of every arm. runs: their last states. best: source of each run's best program, by the run's id."""
+    """curve: of every arm. runs: their last states. best: source of each run's best program, by the run's id.
+
+    rejected: by the arm's name, how many answers became no program for which reason.
+    """
 
     curve: Curve
     runs: list[RunState]
     best: dict[str, str] = field(default_factory=dict)
+    rejected: dict[str, Counter[str]] = field(default_factory=dict)
 
 
 class Searcher(Protocol):

@@ -15,7 +15,7 @@ from evolve.suite import load_suite
 from service.cli.arms import ModelChoice, open_arms
 from service.cli.background import open_service
 from service.cli.progress import stop_on_signals
-from service.cli.report import summary_table, write_csv, write_png
+from service.cli.report import rejection_lines, summary_table, write_csv, write_png
 from service.cli.search import EXPECTED_ERRORS, FAILED, INTERRUPTED, Plan, carry_out
 from service.client import RemoteSearcher, ServiceClient, ServiceError
 from service.outcome import Outcome
@@ -97,6 +97,7 @@ def _report(console: Console, plan: Plan, outcome: Outcome, out: Path, *, second
         if run.error:
             _say(console, f"{run.arm}, {run.task}: {run.error}")
     console.print(summary_table(outcome.curve))
+    _say(console, "\n".join(rejection_lines(outcome)))
     write_csv(outcome.curve, out / "curve.csv")
     write_png(outcome.curve, out / "curve.png", title=plan.name or plan.suite.name)
     _say(console, f"written: {out}/curve.png and {out}/curve.csv, {seconds / 60:.1f} minutes in all")

@@ -31,6 +31,16 @@ def summary_table(curve: Curve) -> Table:
     return table
 
 
+def rejection_lines(outcome: Outcome) -> list[str]:
+    """Per arm, what became of the answers that are no new program, the most frequent reason first."""
+    judged = {arm.arm: arm.evaluations[-1] for arm in outcome.curve.arms}
+    lines = []
+    for arm, reasons in outcome.rejected.items():
+        parts = [f"{judged[arm]:,} judged", *(f"{count:,} {reason}" for reason, count in reasons.most_common())]
+        lines.append(f"answers of {arm}: {', '.join(parts)}")
+    return lines
+
+
 def checkpoints(horizon: int) -> list[int]:
     """At most four iterations worth showing, the last among them."""
     marks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000) if t < horizon * 0.8]

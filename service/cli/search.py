@@ -25,7 +25,7 @@ from evolve.task import OpenEvolveTask
 from sandbox.errors import SandboxError
 from service.cli.arms import ModelChoiceError, open_arms, parse_choice
 from service.cli.progress import Progress, stop_on_signals
-from service.cli.report import summary_table, write_best, write_csv, write_png
+from service.cli.report import rejection_lines, summary_table, write_best, write_csv, write_png
 from service.client import RemoteSearcher, ServiceClient, ServiceError
 from service.local import LocalSearcher
 from service.model_server import ModelServerError
@@ -218,9 +218,12 @@ def report(console: Console, plan: Plan, outcome: Outcome, *, out: Path | None, 
             console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
     if as_json:
         runs = [run.model_dump(mode="json") | {"best_source": outcome.best.get(run.id)} for run in outcome.runs]
-        typer.echo(json.dumps({"curve": outcome.curve.model_dump(mode="json"), "runs": runs}))
+        typer.echo(
+            json.dumps({"curve": outcome.curve.model_dump(mode="json"), "runs": runs, "rejected": outcome.rejected})
+        )
     else:
         console.print(summary_table(outcome.curve))
+        console.print("\n".join(rejection_lines(outcome)), markup=False, highlight=False, soft_wrap=True)
         if len(outcome.runs) == 1 and (source := outcome.best.get(outcome.runs[0].id)):
             console.print("best program:")
             console.print(Syntax(source.rstrip(), "python") if console.is_terminal else source.rstrip(), markup=False)
