@@ -14,12 +14,16 @@ from dataclasses import dataclass, replace
 
 from evolve.chain import ChainFormat
 from evolve.chat_example import example_context, example_edits, example_programs
-from evolve.prompts import PromptContext, ShownProgram, ShownTest
+from evolve.operators import OPERATORS
+from evolve.prompts import PromptContext, PromptError, ShownProgram, ShownTest
+from evolve.tokens import MESSAGE_TOKENS, CountTokens
 
 SYSTEM = (
     "You are an expert programmer who improves programs step by step. You answer with complete, correct code in "
     "exactly the form that is asked for, as in the example."
 )
+_PARTS = ("statement", "tests", "parent", "artifacts", "inspirations", "history", "notes")
+_LEAST_CHARS = 200
 _LEFT_OUT = "\n… {} characters left out …\n"
 
 
@@ -27,7 +31,8 @@ _LEFT_OUT = "\n… {} characters left out …\n"
 class Budget:
     """Most characters of each part of the request.
 
-    test: one test. tests, inspirations, artifacts: all of them together. parent: the program to improve.
+    test: one test. tests, inspirations, artifacts, history, notes: all of them together. parent: the program to
+        improve, and likewise the mate.
     """
 
     statement: int = 8_000
@@ -36,12 +41,18 @@ class Budget:
     parent: int = 16_000
     artifacts: int = 3_000
     inspirations: int = 8_000
+    history: int = 3_000
+    notes: int = 1_500
+
+    @property
+    def total(self) -> int:
+        """All parts together, without the mate."""
+        return sum(getattr(self, name) for name in _PARTS)
 
     def scaled(self, total: int) -> Budget:
         """The same shares of ``total`` characters (at least 20 a part)."""
-        names = ("statement", "tests", "parent", "artifacts", "inspirations")
-        factor = total / sum(getattr(self, name) for name in names)
-        return replace(self, **{name: max(20, int(getattr(self, name) * factor)) for name in (*names, "test")})
+        factor = total / self.total
+        return replace(self, **{name: max(20, int(getattr(self, name) * factor)) for name in (*_PARTS, "test")})
 
 
 def render_chat(
@@ -65,14 +76,39 @@ def render_chat(
     ]
 
 
+def fit_chat(
+    context: PromptContext, chain: ChainFormat, *, limit: int, count: CountTokens, budget: Budget | None = None
+) -> list[dict[str, str]]:
+    """The messages of :func:`render_chat` within ``limit`` tokens, as ``count`` counts them.
+
+    The parts of the request shrink in proportion; where that is not enough, the worked example goes. Raises
+    :class:`evolve.prompts.PromptError` where even the barest request is too long.
+    """
+    start = budget or Budget()
+    for example in (True, False):
+        room = start.total
+        while room >= _LEAST_CHARS:
+            messages = render_chat(context, chain, budget=start.scaled(room) if room < start.total else budget)
+            if not example:
+                messages = [messages[0], messages[-1]]
+            tokens = sum(count(message["content"]) + MESSAGE_TOKENS for message in messages)
+            if tokens <= limit:
+                return messages
+            room = min(room * 3 // 4, int(room * limit / tokens))
+    raise PromptError(f"the prompt needs more than the {limit} tokens it may have: raise prompt_tokens")
+
+
 def _request(context: PromptContext, chain: ChainFormat, budget: Budget) -> str:
     parts = [
         f"# Task\n{clip(context.statement.strip(), budget.statement)}",
         _interface(context),
         _preamble(context, budget),
+        _notes(context, budget),
         _tests(context, budget),
         _parent(context, budget),
         _artifacts(context, budget),
+        _history(context, budget),
+        _mate(context, budget),
         _inspirations(context, budget),
         f"# Your reply\n{_instruction(context, chain)}",
     ]
@@ -103,6 +139,9 @@ def _preamble(context: PromptContext, budget: Budget) -> str:
 
 def _tests(context: PromptContext, budget: Budget) -> str:
     lines: list[str] = []
+    if context.parent and len(context.tests) > 1:
+        marks = "".join("+" if test.status == "passed" else "-" for test in context.tests)
+        lines.append(f"Verdicts on the current program, in order (+ passed): {clip(marks, budget.test)}")
     # Failures first: they are what there is to mend, and the first to be worth the room.
     tests = sorted(context.tests, key=lambda test: test.status == "passed")
     room = budget.tests
@@ -176,6 +215,46 @@ def _inspirations(context: PromptContext, budget: Budget) -> str:
     return "# Other programs for the same task\n" + "\n".join(parts)
 
 
+def _notes(context: PromptContext, budget: Budget) -> str:
+    lines: list[str] = []
+    room = budget.notes
+    for note in context.notes:
+        line = f"- {_one_line(note)}"
+        if len(line) > room:
+            break
+        room -= len(line)
+        lines.append(line)
+    return "# What is known so far\n" + "\n".join(lines) if lines else ""
+
+
+def _history(context: PromptContext, budget: Budget) -> str:
+    if not context.history or context.parent is None:
+        return ""
+    share = max(20, budget.history // len(context.history))
+    parts = [
+        f"{step.operator}, score {step.before:.3f} to {step.after:.3f}:\n{fence(clip(step.diff, share), 'diff')}"
+        for step in context.history
+    ]
+    return "# How the current program came to be\n" + "\n".join(parts)
+
+
+def _mate(context: PromptContext, budget: Budget) -> str:
+    if context.mate is None or context.parent is None:
+        return ""
+    head = f"# Second program ({_score(context.mate, context)})"
+    return f"{head}\n{fence(clip(context.mate.source, budget.parent), context.language)}"
+
+
+def _operation(context: PromptContext) -> str:
+    """What the operator asks for; empty where it only asks for something better."""
+    if context.parent is None:
+        return ""
+    operator = OPERATORS[context.operator]
+    if operator.mates and not context.focus:  # what the mate adds lies in tests that are not shown
+        return operator.instruction.split(". ")[0] + "."
+    return operator.instruction.format(focus=clip(_one_line(", ".join(context.focus)), 400))
+
+
 def _instruction(context: PromptContext, chain: ChainFormat) -> str:
     m, edits = context.m, context.edit == "diff" and context.parent is not None
     if edits:
@@ -190,6 +269,8 @@ def _instruction(context: PromptContext, chain: ChainFormat) -> str:
         lines.append(f"Put each between {chain.open} and {chain.close}.")
     if context.parent is not None and "EVOLVE-BLOCK-START" in context.parent.source:
         lines.append("Change only what is between the EVOLVE-BLOCK-START and EVOLVE-BLOCK-END lines; keep these lines.")
+    if operation := _operation(context):
+        lines.insert(0, operation)
     return " ".join(lines)
 
 

@@ -23,6 +23,8 @@ STRATEGY_NAMES = (
     "explore",
 )
 """The keys of :data:`evolve.selection.STRATEGIES`, in the order in which one is drawn."""
+OPERATOR_NAMES = ("improve", "crossover", "repair", "diverge", "simplify")
+"""The keys of :data:`evolve.operators.OPERATORS`, in the order in which one is drawn."""
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -139,13 +141,58 @@ class SelectionConfig(StrictModel):
         return cls.model_validate(dict.fromkeys(STRATEGY_NAMES, 0.0) | {strategy: 1.0} | settings)
 
 
+class BanditConfig(StrictModel):
+    """How one of several arms is chosen; see :mod:`evolve.bandit`.
+
+    policy: ``fixed`` (by weight), ``ucb`` or ``thompson``. exploration: ``ucb``'s c.
+    cost_weight: power of the relative cost that an arm's value is divided by; 0: cost does not count.
+    discount: what an observation still counts one observation later.
+    """
+
+    policy: Literal["fixed", "ucb", "thompson"] = "fixed"
+    exploration: Annotated[float, Field(ge=0.0, le=100.0)] = 0.5
+    cost_weight: Annotated[float, Field(ge=0.0, le=4.0)] = 0.0
+    discount: Annotated[float, Field(gt=0.0, le=1.0)] = 0.99
+
+
+class OperatorsConfig(StrictModel):
+    """What a model is asked to do with a parent: the weight of each prompt operator (not all may be zero).
+
+    improve: make it better. crossover: combine it with a program that passes what it fails. repair: mend one failing
+        test. diverge: another approach. simplify: the same, shorter.
+    bandit: how one is chosen; an operator gains when a child has a higher task scalar than its parents, and costs
+        tokens.
+
+    A compact model gets only those that its template can carry (see :mod:`evolve.operators`).
+    """
+
+    improve: Weight = 1.0
+    crossover: Weight = 0.0
+    repair: Weight = 0.0
+    diverge: Weight = 0.0
+    simplify: Weight = 0.0
+    bandit: BanditConfig = BanditConfig()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not sum(self.weights().values()) > 0:
+            raise ValueError(f"at least one of {', '.join(OPERATOR_NAMES)} must be positive")
+        return self
+
+    def weights(self) -> dict[str, float]:
+        """Names and weights of the operators, in a fixed order."""
+        return {name: getattr(self, name) for name in OPERATOR_NAMES}
+
+
 class ModelConfig(StrictModel):
     """One model that a run may ask, and its prices.
 
-    name: as records and clients know it. prompt_price, completion_price: per million tokens, in any one currency.
+    name: as records and clients know it. weight: how often it is asked, where the bandit is ``fixed``.
+    prompt_price, completion_price: per million tokens, in any one currency.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
+    weight: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
     prompt_price: Weight = 0.0
     completion_price: Weight = 0.0
 
@@ -175,20 +222,27 @@ class SearchConfig(StrictModel):
     lag: iteration t sees the results of iterations up to t - lag; at most ``lag`` are in flight (1: sequential).
     samples, answers: completions per request (n), and answers asked for in each (m) where the model has no manifest;
         a manifest's chain decides m. An iteration makes at most n * m children.
-    edit: ``whole`` (complete programs) or ``diff`` (SEARCH/REPLACE against the parent).
-    inspirations: other programs shown beside the parent.
+    edit: ``whole`` (complete programs), ``diff`` (SEARCH/REPLACE against the parent) or ``auto``: whichever the model
+        manages at the fewest tokens, as measured on the way; with answers > 1 that includes asking for them one by one.
+    operators: what the model is asked to do with a parent.
+    inspirations: other programs shown beside the parent. history: changes shown that led to the parent. notes: whether
+        a chat prompt sums up what the run has learnt so far.
     scratch_probability: share of prompts without a parent. scratch_when_zero: also where the chosen parent has an
         all-zero reward vector. A task in OpenEvolve's format is asked with its seed program instead: only that says
         what its evaluator expects.
     prompt_chars: bound on the task's part of a chat prompt (its worked example adds about 2,000 characters); ``None``
         allows about 40,000. A small model needs about three characters per token of its context left by max_tokens.
+    prompt_tokens: bound on a whole chat prompt in tokens: of the model's tokenizer where the search was given one, else
+        estimated (:mod:`evolve.tokens`). The task's parts shrink first, then the worked example goes.
     temperature, top_p, max_tokens: of the model request; ``None`` takes the manifest's max_tokens, else 1024. A
         completion manifest always decides its own.
     islands, migration_interval, migration_count: every ``interval`` iterations each island sends copies of its best
         ``count`` programs to the next. migration_trigger: ``stagnation`` sends them only to an island that has had
         ``interval`` turns without a better task scalar; restart_stagnant: which then starts anew from the seed program
         and these copies.
-    models: the models and their prices. budget: limits beside the number of iterations.
+    models: the models, their weights and prices. model_bandit: how one of several is chosen; a model gains when a child
+        is better than its parents, and costs what its prices say (without prices: seconds).
+    budget: limits beside the number of iterations.
     dedupe: a program that the run already knows is neither judged again nor counted.
     stop_when_solved: end the run with the iteration that solves the task.
     """
@@ -197,11 +251,15 @@ class SearchConfig(StrictModel):
     lag: Annotated[int, Field(ge=1, le=256)] = 1
     samples: Annotated[int, Field(ge=1, le=128)] = 1
     answers: Annotated[int, Field(ge=1, le=64)] = 1
-    edit: Literal["whole", "diff"] = "whole"
+    edit: Literal["whole", "diff", "auto"] = "whole"
+    operators: OperatorsConfig = OperatorsConfig()
     inspirations: Annotated[int, Field(ge=0, le=16)] = 2
+    history: Annotated[int, Field(ge=0, le=16)] = 2
+    notes: bool = False
     scratch_probability: Probability = 0.1
     scratch_when_zero: bool = True
     prompt_chars: Annotated[int, Field(ge=200, le=1_000_000)] | None = None
+    prompt_tokens: Annotated[int, Field(ge=100, le=10_000_000)] | None = None
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 1.0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     max_tokens: Annotated[int, Field(ge=1, le=131_072)] | None = None
@@ -211,6 +269,7 @@ class SearchConfig(StrictModel):
     migration_trigger: Literal["interval", "stagnation"] = "interval"
     restart_stagnant: bool = False
     models: Annotated[tuple[ModelConfig, ...], Field(max_length=16)] = ()
+    model_bandit: BanditConfig = BanditConfig()
     budget: BudgetConfig = BudgetConfig()
     archive: ArchiveConfig = ArchiveConfig()
     selection: SelectionConfig = SelectionConfig()

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+from evolve.ensemble import check_clients
 from evolve.evaluator import Evaluator
 from evolve.ledger import Ended, Spent
 from evolve.models import ModelClient, ModelError, ModelRequestError
@@ -153,6 +154,7 @@ async def run_search(
     requests in a row; :class:`EvaluationFailed` when a candidate cannot be judged; whatever the store raises. All that
     was stored stays valid: calling again with a fresh search goes on from there.
     """
+    check_clients(search.config, model)
     run = _Run(search, model, evaluator, store, iterations, on_iteration, stop or asyncio.Event(), patience, clock)
     try:
         return await run.go()

@@ -48,7 +48,7 @@ class Program:
     iteration, index: the iteration that made it, from 1, and its place among that iteration's children, from 0.
     parents: numbers of the programs that it was made from.
     digest: see :func:`source_digest`.
-    operator: how it was made: ``seed``, ``rewrite``, ``diff``, ``scratch`` or ``migrant``.
+    operator: how it was made: ``seed``, ``migrant``, or as :class:`evolve.request.Request` says.
     """
 
     number: int

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
@@ -51,6 +52,16 @@ class ShownProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownChange:
+    """A change that led to the parent. operator: how it was asked for. before, after: task scalars. diff: its lines."""
+
+    operator: str
+    before: float
+    after: float
+    diff: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromptContext:
     """Everything a prompt may say.
 
@@ -60,6 +71,9 @@ class PromptContext:
     parent: the program to improve; ``None`` asks for a solution from scratch.
     inspirations: other good programs, best first. m: answers to ask for in one reply.
     edit: ``whole`` (complete programs) or ``diff`` (SEARCH/REPLACE blocks against the parent).
+    operator: a key of :data:`evolve.operators.OPERATORS`. focus: names of the tests it is about.
+    mate: a second parent to combine with. history: changes that led to the parent, oldest first.
+    notes: what the run has learnt so far, a line each.
     """
 
     statement: str
@@ -73,6 +87,11 @@ class PromptContext:
     inspirations: tuple[ShownProgram, ...] = ()
     m: int = 1
     edit: str = "whole"
+    operator: str = "improve"
+    focus: tuple[str, ...] = ()
+    mate: ShownProgram | None = None
+    history: tuple[ShownChange, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 _ENVIRONMENT = ImmutableSandboxedEnvironment(
@@ -83,6 +102,15 @@ _ENVIRONMENT = ImmutableSandboxedEnvironment(
 @lru_cache(maxsize=64)
 def _compiled(template: str) -> Template:
     return _ENVIRONMENT.from_string(template)
+
+
+@lru_cache(maxsize=64)
+def template_variables(template: str) -> frozenset[str]:
+    """The variables that a template mentions; none where it is broken (rendering says why)."""
+    try:
+        return frozenset(find_undeclared_variables(_ENVIRONMENT.parse(template)))
+    except TemplateError:
+        return frozenset()
 
 
 def render_completion(template: str, context: PromptContext) -> str:

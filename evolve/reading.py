@@ -103,7 +103,7 @@ def _is_cut(answer: Answer, text: str, finished: bool, chain: ChainFormat) -> bo
 
 def _child(index: int, answer: str, request: Request, seed_source: str, language: str) -> Child | Rejected:
     base = request.parent_source if request.parent_source is not None else seed_source
-    edited = apply_edit(answer, parent=base, edit="diff" if request.operator == "diff" else "whole")
+    edited = apply_edit(answer, parent=base, edit=request.edit)
     if edited.source is None:
         return Rejected(index=index, reason="bad_edit", detail=f"{edited.outcome}: {edited.detail}")
     if language == "python" and (problem := _syntax_problem(edited.source)):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from evolve.adaptation import Form
 from evolve.chain import ChainFormat
-from evolve.chat import Budget, render_chat
+from evolve.chat import Budget, fit_chat, render_chat
 from evolve.config import SearchConfig
 from evolve.manifest import Manifest
+from evolve.operators import IMPROVE, OPERATORS, carried
 from evolve.program import Program
-from evolve.prompts import PromptContext, render_completion
+from evolve.prompts import PromptContext, ShownChange, render_completion, template_variables
 from evolve.randomness import derived_seed
-from evolve.task import Task, prompt_context
+from evolve.task import Task, TestsTask, prompt_context
+from evolve.tokens import CountTokens, estimate_tokens
 
 DEFAULT_MAX_TOKENS = 1024
 
@@ -21,9 +26,14 @@ DEFAULT_MAX_TOKENS = 1024
 class Request:
     """One iteration's request.
 
-    parents: numbers of the programs to improve (none: from scratch). inspirations: numbers of those shown beside.
-    operator: ``scratch``, ``rewrite`` or ``diff``. strategy: how the parent was chosen (``scratch``, ``none`` where
-        there was no choice, else a key of :data:`evolve.selection.STRATEGIES`).
+    parents: numbers of the programs to improve or to combine (none: from scratch). inspirations: numbers of those shown
+        beside. base: the task scalar that a child must exceed to count as an improvement.
+    operator: how a child will have been made: ``scratch``, ``rewrite`` or ``diff`` (which improve), or another key of
+        :data:`evolve.operators.OPERATORS`. move: that key, ``None`` for ``scratch``.
+    edit, form: what answers are to be, ``whole`` or ``diff``, and the name of the form that was chosen, where there was
+        a choice. model: the one to ask, where the configuration names any.
+    strategy: how the parent was chosen (``scratch``, ``none`` where there was no choice, else a key of
+        :data:`evolve.selection.STRATEGIES`).
     parent_source: the text that edits apply to; ``None`` for ``scratch``.
     messages, text: the prompt as chat messages or as plain text; exactly one of them is set.
     n: completions wanted. m: answers wanted in each. seed: for the model server, in [0, 2**31).
@@ -33,7 +43,12 @@ class Request:
     island: int
     parents: tuple[int, ...] = ()
     inspirations: tuple[int, ...] = ()
+    base: float = 0.0
     operator: str = "scratch"
+    move: str | None = None
+    edit: str = "whole"
+    form: str | None = None
+    model: str | None = None
     strategy: str = "none"
     parent_source: str | None = None
     messages: tuple[dict[str, str], ...] | None = None
@@ -47,14 +62,44 @@ class Request:
     stop: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Approach:
+    """How a parent is to be changed, and what is told beside it.
+
+    move: a key of :data:`evolve.operators.OPERATORS`. mate, focus: what that operator needs.
+    form: of the answers; ``None`` takes the configured one. model: the one to ask.
+    """
+
+    move: str = IMPROVE
+    mate: Program | None = None
+    focus: tuple[str, ...] = ()
+    form: Form | None = None
+    model: str | None = None
+    history: tuple[ShownChange, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+_PLAIN = Approach()
+
+
 class RequestBuilder:
     """Turns a choice of parent and inspirations into a request, in the form that the model was trained for.
 
+    count_tokens: of a text, by the model's tokenizer; ``None`` estimates.
     Raises ``ValueError`` where config and manifest cannot go together.
     """
 
-    def __init__(self, task: Task, config: SearchConfig, *, seed: int, manifest: Manifest | None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        config: SearchConfig,
+        *,
+        seed: int,
+        manifest: Manifest | None,
+        count_tokens: CountTokens | None = None,
+    ) -> None:
         self._task, self._config, self._seed, self._manifest = task, config, seed, manifest
+        self._count_tokens = count_tokens or estimate_tokens
         self._completion = manifest is not None and manifest.prompt.kind == "completion"
         self.chain = manifest.chain if manifest else ChainFormat(m=config.answers)
         if manifest and self._completion and manifest.prompt.template is None:
@@ -62,26 +107,77 @@ class RequestBuilder:
         if self._completion and config.edit == "diff":
             raise ValueError("edit 'diff' needs a chat model, and the manifest asks for completions: use edit 'whole'")
 
+        self._variables = self._template_variables()
+        if not any(weight and name in self.operators for name, weight in config.operators.weights().items()):
+            raise ValueError("the manifest's template can carry none of the operators: give improve a weight")
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The operators that prompts can carry."""
+        return tuple(name for name in OPERATORS if carried(name, self._variables))
+
+    @property
+    def edits(self) -> tuple[str, ...]:
+        """The forms of edit that may be asked for."""
+        if self._config.edit != "auto":
+            return (self._config.edit,)
+        return ("whole",) if self._completion else ("whole", "diff")
+
+    @property
+    def splits(self) -> bool:
+        """Whether the m answers of a chain may be asked for one by one: not of a model that has its own format."""
+        return self._config.edit == "auto" and self._manifest is None and self.chain.m > 1
+
+    def shows(self, variable: str) -> bool:
+        """Whether prompts can show something, by its name in :class:`evolve.prompts.PromptContext`."""
+        return self._variables is None or variable in self._variables
+
+    def focus(
+        self, move: str, parent: Program, mate: Program | None, rng: np.random.Generator
+    ) -> tuple[str, ...] | None:
+        """The shown tests that an operator is about; ``None`` where it has nothing to work on."""
+        task = self._task
+        if OPERATORS[move].mates and mate is None:
+            return None
+        own = task.prompt_tests(parent.evaluation) if isinstance(task, TestsTask) else ()
+        other = task.prompt_tests(mate.evaluation) if isinstance(task, TestsTask) and mate else ()
+        return OPERATORS[move].focus(own, other, rng)
+
     def build(
-        self, iteration: int, island: int, *, parent: Program | None, inspirations: Sequence[Program], strategy: str
+        self,
+        iteration: int,
+        island: int,
+        *,
+        parent: Program | None,
+        inspirations: Sequence[Program],
+        strategy: str,
+        approach: Approach = _PLAIN,
+        base: float = 0.0,
     ) -> Request:
         """The request of ``iteration``. Raises :class:`evolve.prompts.PromptError`."""
-        config = self._config
-        edit = config.edit if parent else "whole"
-        context = prompt_context(self._task, parent=parent, inspirations=inspirations, m=self.chain.m, edit=edit)
-        messages, text = self._prompt(context)
+        config, form = self._config, approach.form or Form(self.edits[0])
+        edit = form.edit if parent else "whole"
+        m, n = (1, config.samples * self.chain.m) if form.single else (self.chain.m, config.samples)
+        messages, text = self._prompt(self._context(parent, inspirations, approach, m, edit))
+        parents = [program.number for program in (parent, approach.mate if parent else None) if program]
+        move = approach.move if parent else None
         return Request(
             iteration=iteration,
             island=island,
-            parents=(parent.number,) if parent else (),
+            parents=tuple(parents),
             inspirations=tuple(program.number for program in inspirations),
-            operator="scratch" if parent is None else "diff" if edit == "diff" else "rewrite",
+            base=base,
+            operator=_operator(move, edit),
+            move=move,
+            edit=edit,
+            form=Form(edit, form.single).name if config.edit == "auto" else None,
+            model=approach.model,
             strategy=strategy,
             parent_source=parent.source if parent else None,
             messages=messages,
             text=text,
-            n=config.samples,
-            m=self.chain.m,
+            n=n,
+            m=m,
             seed=derived_seed(self._seed, iteration, "model"),
             temperature=config.temperature,
             top_p=config.top_p,
@@ -89,14 +185,43 @@ class RequestBuilder:
             stop=self._manifest.prompt.stop if self._manifest else (),
         )
 
+    def _context(
+        self, parent: Program | None, inspirations: Sequence[Program], approach: Approach, m: int, edit: str
+    ) -> PromptContext:
+        mate = approach.mate if parent else None
+        if mate and not self.shows("mate"):  # the template knows it only as the first of the others
+            inspirations = [mate, *(program for program in inspirations if program.digest != mate.digest)]
+        context = prompt_context(self._task, parent=parent, inspirations=inspirations, m=m, edit=edit, mate=mate)
+        if parent is None:
+            return replace(context, notes=approach.notes)
+        return replace(
+            context, operator=approach.move, focus=approach.focus, history=approach.history, notes=approach.notes
+        )
+
+    def _template_variables(self) -> frozenset[str] | None:
+        """The variables of a compact template; ``None`` for chat, which shows everything."""
+        if self._manifest and self._completion and self._manifest.prompt.template is not None:
+            return template_variables(self._manifest.prompt.template)
+        return None
+
     def _prompt(self, context: PromptContext) -> tuple[tuple[dict[str, str], ...] | None, str | None]:
         if self._manifest and self._completion and self._manifest.prompt.template is not None:
             return None, render_completion(self._manifest.prompt.template, context)
-        chars = self._config.prompt_chars
+        chars, limit = self._config.prompt_chars, self._config.prompt_tokens
         budget = Budget().scaled(chars) if chars is not None else None
-        return tuple(render_chat(context, self.chain, budget=budget)), None
+        chain = self.chain.model_copy(update={"m": context.m})
+        if limit is None:
+            return tuple(render_chat(context, chain, budget=budget)), None
+        return tuple(fit_chat(context, chain, limit=limit, count=self._count_tokens, budget=budget)), None
 
     def _max_tokens(self) -> int:
         if self._manifest and (self._completion or self._config.max_tokens is None):
             return self._manifest.prompt.max_tokens
         return self._config.max_tokens or DEFAULT_MAX_TOKENS
+
+
+def _operator(move: str | None, edit: str) -> str:
+    """How a child will have been made."""
+    if move is None:
+        return "scratch"
+    return move if move != IMPROVE else "diff" if edit == "diff" else "rewrite"

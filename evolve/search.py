@@ -12,16 +12,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evolve.adaptation import Adaptation
 from evolve.config import SearchConfig
 from evolve.islands import STAGNANT, Islands, Migration
 from evolve.ledger import Ended, Ledger, Spent
+from evolve.lineage import Lineage
 from evolve.manifest import Manifest
+from evolve.notes import Notes
+from evolve.operators import IMPROVE, OPERATORS
 from evolve.program import Evaluation, IterationRecord, Program, Rejected, Reply, source_digest
+from evolve.prompts import ShownChange
 from evolve.randomness import generator
 from evolve.reading import Candidates, known_as, read_reply
-from evolve.request import Request, RequestBuilder
-from evolve.selection import select_inspirations, select_parent
-from evolve.task import OpenEvolveTask, Task
+from evolve.request import Approach, Request, RequestBuilder
+from evolve.selection import select_inspirations, select_mate, select_parent
+from evolve.task import OpenEvolveTask, Task, TestsTask
+from evolve.tokens import CountTokens
 
 
 class NotReady(RuntimeError):  # noqa: N818 (a state, not a fault)
@@ -33,12 +39,26 @@ class Search:
 
     seed: with equal replies and evaluations, equal seeds give equal runs.
     manifest: of the model's checkpoint, if it has one; decides prompt and chain format.
+    count_tokens: of a text, by the model's tokenizer, for ``prompt_tokens``; ``None`` estimates.
     Raises ``ValueError`` where manifest and config cannot go together.
     """
 
-    def __init__(self, task: Task, config: SearchConfig, *, seed: int, manifest: Manifest | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        config: SearchConfig,
+        *,
+        seed: int,
+        manifest: Manifest | None = None,
+        count_tokens: CountTokens | None = None,
+    ) -> None:
         self.task, self.config, self.seed = task, config, seed
-        self._builder = RequestBuilder(task, config, seed=seed, manifest=manifest)
+        self._builder = builder = RequestBuilder(task, config, seed=seed, manifest=manifest, count_tokens=count_tokens)
+        self._adaptation = Adaptation(
+            config, seed=seed, operators=builder.operators, edits=builder.edits, splits=builder.splits
+        )
+        self._lineage = Lineage()
+        self._notes = _make_notes(task)
         self._islands = Islands(config)
         self._asked = 0
         self._told = 0
@@ -129,7 +149,16 @@ class Search:
         island = self._islands.of_iteration(iteration)
         parent, strategy = self._choose_parent(iteration, island)
         inspirations = self._choose_inspirations(iteration, island, parent, strategy)
-        request = self._builder.build(iteration, island, parent=parent, inspirations=inspirations, strategy=strategy)
+        approach = self._choose_approach(iteration, island, parent, strategy)
+        request = self._builder.build(
+            iteration,
+            island,
+            parent=parent,
+            inspirations=inspirations,
+            strategy=strategy,
+            approach=approach,
+            base=self._base(island, parent, approach),
+        )
         if self.config.strategy == "evolve":
             self._migrations[iteration] = self._islands.migration(iteration)
         self._asked = iteration
@@ -202,6 +231,8 @@ class Search:
         self._count(seed_program)
         self._ledger.begin(seed_program.evaluation.scalar, solved=seed_program.evaluation.solved)
         self._islands.seed(seed_program)
+        self._lineage.remember(seed_program)
+        self._notes.begin(seed_program)
 
     def _known_number(self, digest: str) -> int | None:
         return self._known.get(digest) if self.config.dedupe else None
@@ -227,6 +258,36 @@ class Search:
         count, selection = self.config.inspirations, self.config.selection
         return select_inspirations(self._islands[island], parent, count, selection, rng)
 
+    def _choose_approach(self, iteration: int, island: int, parent: Program | None, strategy: str) -> Approach:
+        adaptation, config = self._adaptation, self.config
+        form, model = adaptation.form(iteration, parent=parent is not None), adaptation.model(iteration)
+        if config.strategy == "sample":
+            return Approach(form=form, model=model)
+        notes = self._notes.lines() if config.notes and self._builder.shows("notes") else ()
+        if parent is None or strategy == "scratch":
+            return Approach(form=form, model=model, notes=notes)
+        archive = self._islands[island]
+        history: tuple[ShownChange, ...] = ()
+        if config.history and self._builder.shows("history"):
+            history = self._lineage.history(parent, config.history, self._known_program)
+        move, mate = adaptation.operator(iteration), None
+        if OPERATORS[move].mates:
+            mate = select_mate(archive, parent, config.selection, generator(self.seed, iteration, "mate"))
+        focus = self._builder.focus(move, parent, mate, generator(self.seed, iteration, "focus"))
+        if focus is None:  # nothing to combine or to mend
+            move, mate, focus = IMPROVE, None, ()
+        return Approach(move=move, mate=mate, focus=focus, form=form, model=model, history=history, notes=notes)
+
+    def _base(self, island: int, parent: Program | None, approach: Approach) -> float:
+        """The task scalar to exceed: the better parent's or, from scratch, that of the island's best."""
+        parents = [program for program in (parent, approach.mate) if program] or self._islands[island].best(1)
+        return max((program.evaluation.scalar for program in parents), default=0.0)
+
+    def _known_program(self, number: int) -> Program | None:
+        """A program that some island still has."""
+        islands = (self._islands[island] for island in range(len(self._islands)))
+        return next((archive[number] for archive in islands if number in archive), None)
+
     def _expect(self, request: Request) -> None:
         if request.iteration != self._told + 1 or request.iteration > self._asked:
             raise ValueError(f"iteration {request.iteration} was told where {self._told + 1} is due: tell in order")
@@ -243,12 +304,11 @@ class Search:
         elapsed_s: float,
     ) -> IterationRecord:
         evaluations = len(programs)
+        improved = any(program.evaluation.scalar > request.base for program in programs)
         migration = self._migrations.pop(request.iteration, Migration())
         programs.extend(self._moved(migration, request.iteration, self._next_number + len(programs)))
-        info: dict[str, Any] = {"operator": request.operator, "strategy": request.strategy, "cut": cut}
-        info["inspirations"] = list(request.inspirations)
-        if migration.stagnant:
-            info[STAGNANT] = list(migration.stagnant)
+        info = _info(request, cut, migration)
+        info["improved"] = improved
         best = max([p.evaluation.scalar for p in programs] + ([self._best.evaluation.scalar] if self._best else [0.0]))
         record = IterationRecord(
             iteration=request.iteration,
@@ -300,7 +360,29 @@ class Search:
 
     def _absorb(self, last: int) -> None:
         while self._waiting and self._waiting[0].iteration <= last:
-            self._islands.absorb(self._waiting.popleft())
+            record = self._waiting.popleft()
+            self._islands.absorb(record)
+            self._adaptation.absorb(record)
+            self._notes.absorb(record, self._lineage)
+            for program in record.programs:
+                self._lineage.remember(program)
+
+
+def _info(request: Request, cut: int, migration: Migration) -> dict[str, Any]:
+    """What a record says beside its results: how the request came about."""
+    info: dict[str, Any] = {"operator": request.operator, "strategy": request.strategy, "cut": cut}
+    info["inspirations"] = list(request.inspirations)
+    chosen = {"move": request.move, "model": request.model, "form": request.form}
+    info |= {key: value for key, value in chosen.items() if value is not None}
+    if migration.stagnant:
+        info[STAGNANT] = list(migration.stagnant)
+    return info
+
+
+def _make_notes(task: Task) -> Notes:
+    if isinstance(task, TestsTask):
+        return Notes(tuple(test.name for test in task.prompt_tests(None)))
+    return Notes(())
 
 
 def _reject_infrastructure(evaluations: Sequence[Evaluation]) -> None:

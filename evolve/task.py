@@ -43,8 +43,11 @@ def prompt_context(
     inspirations: Sequence[Program] = (),
     m: int = 1,
     edit: str = "whole",
+    mate: Program | None = None,
 ) -> PromptContext:
     """Everything a prompt may say about a task, a parent to improve (or none) and other programs of the run.
+
+    mate: a second parent.
 
     Hidden tests are only counted: neither their content nor what a program did with them is in the context.
     """
@@ -63,6 +66,7 @@ def prompt_context(
         inspirations=tuple(_shown(program, artifacts=False) for program in inspirations),
         m=m,
         edit=edit,
+        mate=_shown(mate, artifacts=False) if mate else None,
     )
 
 

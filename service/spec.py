@@ -156,6 +156,8 @@ class SearchSpec(StrictModel):
         """The arm's evaluations per iteration, if every task has a configuration and a first prompt for it."""
         for task in self.tasks:
             config = arm.config(self.search, task)
+            if len(config.models) > 1:
+                raise ValueError("an arm is one model: name no more than it in search.models (for its prices)")
             builder = RequestBuilder(task, config, seed=0, manifest=arm.manifest)
             builder.build(1, 0, parent=None, inspirations=(), strategy="none")
         return arm.evaluations_per_iteration(config)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evolve.chain import ChainFormat, parse_chain
-from evolve.chat import Budget, clip, fence, render_chat
+from evolve.chat import Budget, clip, fence, fit_chat, render_chat
 from evolve.chat_example import example_context
 from evolve.edits import Outcome, apply_edit
-from evolve.prompts import PromptContext, ShownProgram, ShownTest
+from evolve.prompts import PromptContext, PromptError, ShownChange, ShownProgram, ShownTest
+from evolve.tokens import MESSAGE_TOKENS, estimate_tokens, tokenizer_counter
 
 PARENT = ShownProgram(source="def f(x):\n    return x\n", scalar=0.5, passed=1, total=2)
 CONTEXT = PromptContext(
@@ -155,3 +157,47 @@ def test_clipping_keeps_both_ends() -> None:
     assert cut.startswith("a" * 20)
     assert cut.endswith("z" * 10)
     assert "170 characters left out" in cut
+
+
+def tokens(messages: list[dict[str, str]]) -> int:
+    return sum(estimate_tokens(message["content"]) + MESSAGE_TOKENS for message in messages)
+
+
+@pytest.mark.parametrize("limit", [100_000, 2_000, 900, 400])
+def test_a_prompt_fits_its_tokens_and_gives_up_the_example_last(limit: int) -> None:
+    parent = replace(PARENT, source="x = 1  # filler\n" * 500, artifacts={"log": "y" * 4000})
+    context = replace(CONTEXT, parent=parent, statement="Reverse the list. " * 300)
+    messages = fit_chat(context, ChainFormat(), limit=limit, count=estimate_tokens)
+    assert tokens(messages) <= limit
+    assert len(messages) == (4 if limit > 600 else 2)
+    assert ("FAILED (wrong)" in messages[-1]["content"]) == (limit > 600)
+    if limit == 100_000:
+        assert messages == render_chat(context, ChainFormat())
+
+
+def test_a_prompt_that_cannot_fit_says_so() -> None:
+    with pytest.raises(PromptError, match="more than the 120 tokens it may have: raise prompt_tokens"):
+        fit_chat(CONTEXT, ChainFormat(), limit=120, count=estimate_tokens)
+
+
+def test_tokens_are_counted_by_the_tokenizer_where_there_is_one(tmp_path: Path) -> None:
+    count = tokenizer_counter(Path(__file__).parents[2] / "checkpoints" / "minicode-vpo")
+    assert count("def f(x):") > 0
+    assert count("") == 0
+    with pytest.raises(ValueError, match="is no tokenizer"):
+        tokenizer_counter(tmp_path)
+    assert estimate_tokens("") == 0
+    assert estimate_tokens("abcd") == 2
+    assert estimate_tokens("日本") == 2
+
+
+def test_what_surrounds_the_parent_is_bounded_too() -> None:
+    history = (ShownChange(operator="diff", before=0.25, after=0.5, diff="+" + "z" * 9000),) * 3
+    text = request(replace(CONTEXT, history=history, notes=("n" * 900, "m" * 900), mate=PARENT, operator="crossover"))
+    assert "diff, score 0.250 to 0.500" in text
+    assert text.count("z") <= Budget().history
+    assert "n" * 900 in text
+    assert "m" * 900 not in text
+    assert "Combine what is right in both programs into one that passes what either of them passes." in text
+    assert "{focus}" not in text
+    assert "Second program" not in request(replace(SCRATCH, mate=PARENT))

@@ -14,7 +14,7 @@ from evolve.config import SearchConfig
     ("body", "message"),
     [
         ({"lagg": 1}, "did you mean 'lag'"),
-        ({"nonsense": 1}, "unknown key .nonsense.: use one of"),
+        ({"zzz": 1}, "unknown key .zzz.: use one of"),
         ({"selection": {"lexicasse": 1}}, "did you mean 'lexicase'"),
         ({"selection": {"lexicase": 0, "dirichlet": 0, "elite": 0, "exploit": 0, "explore": 0}}, "must be positive"),
         ({"archive": {"features": [{"name": "size"}]}}, "'size' is unknown"),
@@ -25,6 +25,7 @@ from evolve.config import SearchConfig
         ({"models": [{"name": "a"}, {"name": "a"}]}, "must differ in name"),
         ({"models": [{"name": "a"}], "budget": {"cost": 1.0}}, "budget.cost needs prices"),
         ({"restart_stagnant": True}, "needs migration_trigger 'stagnation'"),
+        ({"operators": {"improve": 0}}, "at least one of improve, crossover"),
         ({"budget": {"token": 1}}, "did you mean 'tokens'"),
         ({"lag": 0}, "greater than or equal to 1"),
         ({"temperature": -1}, "greater than or equal to 0"),

@@ -1,0 +1,58 @@
+"""How a program came to be: its last ancestors and what changed, from a bounded memory of recent programs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from evolve.program import Program
+from evolve.prompts import ShownChange
+
+REMEMBERED = 1_024
+_DIFF_LINES = 40
+
+
+class Lineage:
+    """The last :data:`REMEMBERED` programs that the population has taken in, in order."""
+
+    def __init__(self) -> None:
+        self._programs: dict[int, Program] = {}
+
+    def remember(self, program: Program) -> None:
+        self._programs[program.number] = program
+        if len(self._programs) > REMEMBERED:
+            del self._programs[next(iter(self._programs))]
+
+    def find(self, number: int) -> Program | None:
+        """A program that is still remembered."""
+        return self._programs.get(number)
+
+    def history(self, program: Program, count: int, known: Callable[[int], Program | None]) -> tuple[ShownChange, ...]:
+        """The last ``count`` changes that led to a program, oldest first; fewer where ancestors are forgotten.
+
+        known: looks elsewhere for an ancestor that is not remembered. Copies by migration are no changes.
+        """
+        changes: list[ShownChange] = []
+        child = program
+        while len(changes) < count and child.parents:
+            parent = self.find(child.parents[0]) or known(child.parents[0])
+            if parent is None:
+                break
+            if parent.source != child.source:
+                changes.append(change(parent, child))
+            child = parent
+        return tuple(reversed(changes))
+
+
+def change(parent: Program, child: Program) -> ShownChange:
+    """What a child changed, as a unified diff without file names, and what became of the score."""
+    lines = difflib.unified_diff(parent.source.splitlines(), child.source.splitlines(), n=1, lineterm="")
+    kept = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+    if len(kept) > _DIFF_LINES:
+        kept = [*kept[:_DIFF_LINES], f"… {len(kept) - _DIFF_LINES} more lines"]
+    return ShownChange(
+        operator=child.operator,
+        before=parent.evaluation.scalar,
+        after=child.evaluation.scalar,
+        diff="\n".join(kept),
+    )
