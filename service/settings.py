@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import platformdirs
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sandbox.tiers import Tier
@@ -29,6 +29,12 @@ def _check_redis_url(url: object) -> object:
     if isinstance(url, str) and url and not url.startswith(("redis://", "rediss://", "unix://")):
         raise ValueError("REDIS_URL must be like redis://host:6379/0")
     return url or None
+
+
+def _check_tier(tier: Tier) -> Tier:
+    if tier is Tier.NONE:
+        raise ValueError("VPO_MIN_TIER must be confined, jail or full: programs are never run without isolation")
+    return tier
 
 
 def conninfo(database_url: str) -> str:
@@ -70,6 +76,6 @@ class Settings(BaseSettings):
     worker: bool = True
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 16
     sandbox_concurrency: Annotated[int, Field(ge=1, le=256)] = Field(default_factory=lambda: os.cpu_count() or 2)
-    min_tier: Tier = Tier.JAIL
+    min_tier: Annotated[Tier, AfterValidator(_check_tier)] = Tier.JAIL
     model_timeout_s: Annotated[float, Field(gt=0)] = 300.0
     log_level: str = "info"

@@ -11,6 +11,7 @@ import typer
 
 _COMMANDS = {
     "demo": ("service.cli.demo", "demo", "Everything at once: start, search with two models, draw the curves."),
+    "doctor": ("service.cli.doctor", "doctor", "What this machine can do, what it lacks, and how to get that."),
     "model": ("service.cli.model", "app", "Serve a checkpoint with vLLM."),
     "search": ("service.cli.search", "search", "Search for a program that solves a task."),
     "serve": ("service.cli.serve", "serve", "Run the service: API, worker and dashboard in one process."),

@@ -30,7 +30,7 @@ def test_help_lists_every_command_without_importing_any(capsys: pytest.CaptureFi
         main(["--help"])
     assert ended.value.code == 0
     printed = capsys.readouterr().out
-    for command in ("demo", "model", "search", "serve", "worker"):
+    for command in ("demo", "doctor", "model", "search", "serve", "worker"):
         assert f" {command} " in printed
     assert not {name for name in set(sys.modules) - before if name.startswith("service.cli.")}
 
