@@ -11,6 +11,7 @@ immune to that).
 
 from sandbox.cases import CallTest, EvaluatorResult, StdioTest
 from sandbox.errors import SandboxClosed, SandboxError, SandboxUnavailable
+from sandbox.evaluation import EvaluatorSettings
 from sandbox.limits import Limits
 from sandbox.runner import Sandbox
 from sandbox.tiers import Tier
@@ -19,6 +20,7 @@ from sandbox.verdict import Status, Verdict
 __all__ = [
     "CallTest",
     "EvaluatorResult",
+    "EvaluatorSettings",
     "Limits",
     "Sandbox",
     "SandboxClosed",

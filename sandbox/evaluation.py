@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,17 +18,38 @@ from sandbox.jail.bubblewrap import PACKAGES, package_folders
 from sandbox.jail.interpreter import running_interpreter
 from sandbox.jail.launcher import Job, Report
 from sandbox.limits import Limits
-from sandbox.verdict import Status
+from sandbox.verdict import Status, Verdict
 
 EVALUATOR_LIMITS = Limits(wall_s=60, cpu_s=60, memory_mb=2048, processes=64, output_kb=1024, tmpfs_mb=128)
 NAME = "evaluate"
-TASK, SHIM, CANDIDATE = "/task", "/shim", "/candidate"
+TASK, SHIM, CANDIDATE, DATA = "/task", "/shim", "/candidate", "/data"
+STAGE = re.compile(rb"^(?:async[ \t]+)?def[ \t]+evaluate_stage[123]\b", re.MULTILINE)
 ANSWER_BYTES = 4 << 20
 DROPPED = "dropped_metrics"
 TAIL_CHARS = 4000
 
 
-def evaluator_job(source: str, files: Mapping[str, str | bytes], suffix: str, limits: Limits, *, packages: bool) -> Job:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvaluatorSettings:
+    """How an evaluator is called, and what it finds in its jail.
+
+    thresholds: of a cascade: ``evaluate_stage1`` runs first, ``evaluate_stage2`` if the first threshold is reached by
+    ``combined_score`` (else by the mean of the metrics), ``evaluate_stage3`` likewise after the second. Each stage may
+    take as long as the limits say. Empty, or where there is no ``evaluate_stage1``: ``evaluate`` alone.
+    arguments: keyword arguments of ``evaluate``.
+    packages: whether this environment's installed packages are visible. folders: what else is, read-only, as
+    ``/data/NAME``: folders of this machine by name.
+    """
+
+    thresholds: tuple[float, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    packages: bool = True
+    folders: Mapping[str, str] = field(default_factory=dict)
+
+
+def evaluator_job(
+    source: str, files: Mapping[str, str | bytes], suffix: str, limits: Limits, settings: EvaluatorSettings
+) -> Job:
     """The job of one evaluation. Raises :class:`ValueError` naming the file or setting that cannot be used."""
     if "evaluator.py" not in files:
         raise ValueError(f"files has no 'evaluator.py'; it has {', '.join(sorted(files)) or 'nothing'}")
@@ -36,38 +59,85 @@ def evaluator_job(source: str, files: Mapping[str, str | bytes], suffix: str, li
     mounted = {f"{TASK}/{_checked(name)}": _encoded(data) for name, data in files.items()}
     mounted |= {f"{SHIM}/openevolve/{name}": data for name, data in _shim().items()}
     mounted[candidate] = _encoded(source)
+    stages = len(STAGE.findall(mounted[f"{TASK}/evaluator.py"])) if settings.thresholds else 0
+    test = {
+        "stdin": b"",
+        "candidate": candidate,
+        "thresholds": list(settings.thresholds),
+        "arguments": dict(settings.arguments),
+        "stage_s": float(limits.wall_s) if stages > 1 else None,
+    }
     payload = {
-        "tests": [{"stdin": b"", "candidate": candidate}],
+        "tests": [test],
         "answer_bytes": ANSWER_BYTES,
         "keep_going": True,
         "preload": [],
-        "environment": _environment(packages=packages),
+        "environment": _environment(packages=settings.packages),
     }
-    return Job(harness="evaluation", payload=payload, limits=limits, files=mounted, packages=packages)
+    # The stages' own clocks bound each of them; this one is for stages that escape theirs.
+    limits = replace(limits, wall_s=limits.wall_s * max(1, stages), cpu_s=limits.cpu_s * max(1, stages))
+    mounts = {f"{DATA}/{_checked(name)}": path for name, path in settings.folders.items()}
+    return Job(
+        harness="evaluation",
+        payload=payload,
+        limits=limits,
+        files=mounted,
+        mounts=mounts,
+        packages=settings.packages,
+    )
 
 
 def judge_evaluation(report: Report | str, limits: Limits) -> EvaluatorResult:
-    """Read what the evaluator said; a text instead of a report is why the jail broke."""
+    """Read what the evaluator said, stage by stage; a text instead of a report is why the jail broke.
+
+    A cascade that breaks at a later stage keeps what the earlier ones said: its result has the metric
+    ``stageN_passed`` 0 and the artifacts ``failure_stage`` and ``stageN_error``.
+    """
     if isinstance(report, str):
         return EvaluatorResult(verdict=broken(NAME, report))
     failed = judge_ending(NAME, report, limits)
-    if failed is None:
-        try:
-            answer = read_answer(report)
-            if "metrics" in answer:
-                return _read_metrics(answer, report)
-            failed = judge_error(NAME, report, answer)
-        except UnreadableError as problem:
-            failed = verdict(NAME, report, Status.ERROR, str(problem))
-    return EvaluatorResult(verdict=failed, artifacts=_tails(report))
+    stages: list[dict[str, Any]] = []
+    try:
+        for line in report.answer.splitlines():
+            said = read_answer(replace(report, answer=line))
+            if not isinstance(said.get("metrics"), dict) or not isinstance(said.get("artifacts"), dict):
+                failed = failed or _judge_error(report, said)
+                break
+            stages.append(said)
+        if not report.answer:
+            read_answer(report)
+    except UnreadableError as problem:
+        failed = failed or verdict(NAME, report, Status.ERROR, str(problem))
+    if failed is not None and not (stages and stages[-1].get("more") is True):
+        return EvaluatorResult(verdict=failed, artifacts=_tails(report))
+    metrics, artifacts = _merged(stages)
+    if failed is not None:
+        stage = f"stage{len(stages) + 1}"
+        metrics[f"{stage}_passed"] = 0.0
+        artifacts |= {"failure_stage": stage, f"{stage}_error": failed.message, **_tails(report)}
+    return _result(metrics, artifacts, report)
 
 
-def _read_metrics(answer: dict[str, Any], report: Report) -> EvaluatorResult:
-    metrics, artifacts = answer.get("metrics"), answer.get("artifacts")
-    if not isinstance(metrics, dict) or not isinstance(artifacts, dict):
-        raise UnreadableError("the evaluator wrote an answer that cannot be read")
+def _judge_error(report: Report, said: dict[str, Any]) -> Verdict:
+    error = said.get("error")
+    if isinstance(error, dict) and error.get("timeout") is True:
+        return verdict(NAME, report, Status.TIMEOUT, str(error.get("message")))
+    return judge_error(NAME, report, said)
+
+
+def _merged(stages: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The metrics and artifacts of all stages, later ones first where names are the same."""
+    merged: tuple[dict[str, Any], dict[str, str]] = ({}, {})
+    for said in stages:
+        merged[0].update(said["metrics"])
+        merged[1].update((name, text) for name, text in said["artifacts"].items() if isinstance(text, str))
+    if len(stages) > 1:
+        merged[0].pop("error", None)
+    return merged
+
+
+def _result(metrics: dict[str, Any], texts: dict[str, str], report: Report) -> EvaluatorResult:
     kept = {name: float(value) for name, value in metrics.items() if _is_finite(value)}
-    texts = {name: value for name, value in artifacts.items() if isinstance(value, str)}
     dropped = {name: value for name, value in metrics.items() if name not in kept}
     if dropped:
         shown = ", ".join(f"{name}={json.dumps(value)}" for name, value in dropped.items())

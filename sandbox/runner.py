@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from sandbox.cases import CallTest, EvaluatorResult, FunctionResult, StdioTest
 from sandbox.checking import checker_job, judge_check
 from sandbox.errors import SandboxClosed, SandboxUnavailable
-from sandbox.evaluation import EVALUATOR_LIMITS, evaluator_job, judge_evaluation
+from sandbox.evaluation import EVALUATOR_LIMITS, EvaluatorSettings, evaluator_job, judge_evaluation
 from sandbox.grading import Unchecked, broken, judge_call, judge_function, judge_stdio
 from sandbox.jail.bubblewrap import Isolation
 from sandbox.jail.confinement import Confinement
@@ -128,18 +128,17 @@ class Sandbox:
         files: Mapping[str, str | bytes],
         suffix: str = ".py",
         limits: Limits | None = None,
-        *,
-        packages: bool = True,
+        settings: EvaluatorSettings | None = None,
     ) -> EvaluatorResult:
         """Let a task's own ``evaluator.py``, given in ``files`` with whatever it reads, judge ``source``.
 
-        In the jail its folder is read-only; ``packages`` mounts this environment's installed packages for it, read-only
-        too. Without ``limits`` it gets :data:`sandbox.evaluation.EVALUATOR_LIMITS`, since evaluators are slower and
-        larger than tests. What it prints does not matter. Raises :class:`ValueError` for an unusable file or suffix.
+        In the jail its folder is read-only. Without ``limits`` it gets :data:`sandbox.evaluation.EVALUATOR_LIMITS`,
+        since evaluators are slower and larger than tests. What it prints does not matter. Raises :class:`ValueError`
+        for an unusable file or suffix.
         """
         limits = limits or EVALUATOR_LIMITS
-        job = evaluator_job(source, files, suffix, limits, packages=packages)
-        result = judge_evaluation((await self._results(job))[0], limits)
+        job = evaluator_job(source, files, suffix, limits, settings or EvaluatorSettings())
+        result = judge_evaluation((await self._results(job))[0], job.limits)
         return replace(result, verdict=replace(result.verdict, tier=self.tier))
 
     async def close(self) -> None:

@@ -32,22 +32,25 @@ def in_bubblewrap(
     uid: int,
     tmpfs_mb: int,
     files: Mapping[str, bytes],
+    mounts: Mapping[str, str],
     packages: bool,
     info_fd: int,
     held: list[int],
 ) -> Launch:
-    """A jail with namespaces; ``files`` (by absolute path) and packages appear in it, read-only."""
+    """A jail with namespaces; ``files`` and ``mounts`` (by absolute path) and packages appear in it, read-only."""
     passed = [memory_file(seccomp.compiled_filter(), held), info_fd]
     argv = bubblewrap.command(
         isolation, running_interpreter(), uid=uid, tmpfs_mb=tmpfs_mb, seccomp_fd=passed[0], info_fd=info_fd
     )
     if packages:
         argv += bubblewrap.package_mounts()
-    parents = {str(folder) for path in files for folder in PurePosixPath(path).parents}
+    parents = {str(folder) for path in (*files, *mounts) for folder in PurePosixPath(path).parents}
     argv += bubblewrap.folders(sorted(parents - {"/"}))
     for path, data in files.items():
         passed.append(memory_file(data, held))
-        argv += ["--perms", "0444", "--ro-bind-data", str(passed[-1]), path]
+        argv += ["--perms", "0555", "--ro-bind-data", str(passed[-1]), path]
+    for path, folder in mounts.items():
+        argv += ["--ro-bind", folder, path]
     return Launch(argv=[*argv, "--remount-ro", "/", running_interpreter().executable], passed=passed)
 
 

@@ -74,6 +74,7 @@ class Job:
 
     harness: module of ``sandbox.inside`` whose ``run_test`` runs a test. payload: its inputs, of types that marshal
     knows; ``payload["tests"]`` is the list of tests. files: read-only files, by their absolute path in the jail.
+    mounts: folders of this machine, likewise.
     packages: whether the environment's installed packages are mounted.
     """
 
@@ -81,6 +82,7 @@ class Job:
     payload: Mapping[str, Any]
     limits: Limits
     files: Mapping[str, bytes] = field(default_factory=dict)
+    mounts: Mapping[str, str] = field(default_factory=dict)
     packages: bool = False
 
     @property
@@ -183,6 +185,7 @@ class Jail:
             uid=self._uid,
             tmpfs_mb=self._job.limits.tmpfs_mb,
             files=self._job.files,
+            mounts=self._job.mounts,
             packages=self._job.packages,
             info_fd=info,
             held=held,

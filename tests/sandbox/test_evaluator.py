@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
-from sandbox import EvaluatorResult, Limits, Sandbox, Status
+from sandbox import EvaluatorResult, EvaluatorSettings, Limits, Sandbox, Status
 
 PROGRAM = "def area(r):\n    print('noise')\n    return 3 * r * r\n"
 LOAD = """
@@ -142,7 +143,7 @@ def evaluate(path):
 async def test_packages_only_when_asked_for(sandbox: Sandbox) -> None:
     evaluator = "import importlib.util\ndef evaluate(path): return {'n': importlib.util.find_spec('numpy') is not None}"
 
-    assert (await evaluate(sandbox, evaluator, packages=False)).metrics == {"n": 0.0}
+    assert (await evaluate(sandbox, evaluator, settings=EvaluatorSettings(packages=False))).metrics == {"n": 0.0}
     assert (await evaluate(sandbox, evaluator)).metrics == {"n": 1.0}
 
 
@@ -176,3 +177,147 @@ def evaluate(path):
 async def test_unusable_files_are_refused(files: dict[str, str], suffix: str, message: str, sandbox: Sandbox) -> None:
     with pytest.raises(ValueError, match=message):
         await sandbox.run_evaluator("", files, suffix)
+
+
+CASCADE = """
+SEEN = []
+
+def evaluate_stage1(path):
+    SEEN.append(1)
+    return {"quick": QUICK, "error": 0.0, "shared": 1}
+
+async def evaluate_stage2(path):
+    from openevolve.evaluation_result import EvaluationResult
+    SEEN.append(2)
+    STAGE2
+    return EvaluationResult({"slow": 0.9, "shared": 2}, {"log": "second", "note": "two"})
+
+def evaluate_stage3(path):
+    return {"stages": len(SEEN), "note": "three"}
+
+def evaluate(path):
+    return {"whole": 1}
+"""
+
+
+async def cascade(
+    sandbox: Sandbox, thresholds: tuple[float, ...], stage2: str = "pass", **options: object
+) -> EvaluatorResult:
+    source = CASCADE.replace("STAGE2", stage2).replace("QUICK", "load(path).area(0.5)")  # 0.75
+    return await evaluate(sandbox, source, settings=EvaluatorSettings(thresholds=thresholds), **options)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "metrics"),
+    [
+        ((), {"whole": 1.0}),
+        ((0.9,), {"quick": 0.75, "shared": 1.0, "error": 0.0}),
+        ((0.8,), {"quick": 0.75, "shared": 2.0, "slow": 0.9}),
+        ((0.8, 1.3), {"quick": 0.75, "shared": 2.0, "slow": 0.9}),
+        ((0.8, 1.2, 5.0), {"quick": 0.75, "shared": 2.0, "slow": 0.9, "stages": 2.0}),
+    ],
+)
+async def test_stages_follow_one_another_while_thresholds_are_reached(
+    thresholds: tuple[float, ...], metrics: dict[str, float], sandbox: Sandbox
+) -> None:
+    result = await cascade(sandbox, thresholds)
+
+    assert result.verdict.passed, result
+    assert result.metrics == metrics
+
+
+async def test_artifacts_of_all_stages_are_kept(sandbox: Sandbox) -> None:
+    assert (await cascade(sandbox, (0.0, 0.0))).artifacts == {"log": "second", "note": "three"}
+
+
+async def test_the_combined_score_decides_where_there_is_one(sandbox: Sandbox) -> None:
+    source = "def evaluate_stage1(path): return {'combined_score': SCORE, 'big': 100}\n"
+    source += "def evaluate_stage2(path): return {'second': 1}\ndef evaluate(path): return {}"
+    settings = EvaluatorSettings(thresholds=(0.5,))
+
+    high = await evaluate(sandbox, source.replace("SCORE", "0.5"), settings=settings)
+    low = await evaluate(sandbox, source.replace("SCORE", "0.4"), settings=settings)
+    nan = await evaluate(sandbox, source.replace("SCORE", "float('nan')"), settings=settings)
+
+    assert set(high.metrics) == {"combined_score", "big", "second"}
+    assert set(low.metrics) == {"combined_score", "big"}
+    assert (nan.metrics, nan.artifacts) == ({"big": 100.0}, {"dropped_metrics": "combined_score=NaN"})
+
+
+@pytest.mark.parametrize(
+    ("stage2", "message"),
+    [
+        ("raise ValueError('too hard')", "ValueError: too hard (evaluator.py line"),
+        ("import time; time.sleep(60)", "stopped after 1 s of wall-clock time"),
+        ("import os; os._exit(3)", "the program exited with status 3"),
+        ("import os; os.kill(os.getpid(), 11)", "SIGSEGV"),
+        ("return len(bytearray(1 << 30))", "MemoryError"),
+        ("return 3", "returned a int, not a dict"),
+    ],
+)
+async def test_a_stage_that_breaks_leaves_what_the_earlier_ones_said(
+    stage2: str, message: str, sandbox: Sandbox
+) -> None:
+    result = await cascade(sandbox, (0.0, 0.0), stage2, limits=Limits(wall_s=1, cpu_s=5, memory_mb=512))
+
+    assert result.verdict.passed
+    assert result.metrics == {"quick": 0.75, "shared": 1.0, "error": 0.0, "stage2_passed": 0.0}
+    assert result.artifacts["failure_stage"] == "stage2"
+    assert message in result.artifacts["stage2_error"]
+
+
+async def test_a_first_stage_that_breaks_is_a_failure(sandbox: Sandbox) -> None:
+    source = (
+        "import time\ndef evaluate_stage1(path):\n    BODY\ndef evaluate_stage2(path): pass\ndef evaluate(path): pass"
+    )
+    settings, limits = EvaluatorSettings(thresholds=(0.5,)), Limits(wall_s=1, memory_mb=512)
+
+    slow = await evaluate(sandbox, source.replace("BODY", "time.sleep(60)"), settings=settings, limits=limits)
+    bad = await evaluate(sandbox, source.replace("BODY", "1 / 0"), settings=settings, limits=limits)
+
+    assert (slow.verdict.status, slow.metrics) == (Status.TIMEOUT, {})
+    assert slow.verdict.message == "stopped after 1 s of wall-clock time"
+    assert (bad.verdict.status, bad.metrics) == (Status.ERROR, {})
+
+
+async def test_a_stage_that_escapes_its_own_clock_is_stopped_by_the_jails(sandbox: Sandbox) -> None:
+    stage2 = "import signal, time; signal.signal(signal.SIGALRM, signal.SIG_IGN); time.sleep(60)"
+
+    result = await cascade(sandbox, (0.0,), stage2, limits=Limits(wall_s=1, memory_mb=512))
+
+    assert result.artifacts["stage2_error"] == "stopped after 3 s of wall-clock time"
+    assert result.metrics["stage2_passed"] == 0.0
+
+
+async def test_arguments_reach_evaluate(sandbox: Sandbox) -> None:
+    settings = EvaluatorSettings(arguments={"scale": 2.5, "names": ["a"]})
+
+    fits = await evaluate(
+        sandbox, "def evaluate(path, names=(), *, scale=1): return {n: scale for n in names}", settings=settings
+    )
+    anything = await evaluate(sandbox, "def evaluate(path, **more): return {'count': len(more)}", settings=settings)
+    refused = await evaluate(sandbox, "def evaluate(path, scale=1): return {'a': scale}", settings=settings)
+    alone = await evaluate(sandbox, "def evaluate(path, scale=1): return {'a': scale}")
+
+    assert fits.metrics == {"a": 2.5}
+    assert anything.metrics == {"count": 2.0}
+    assert "evaluate does not take evaluator_args scale, names" in refused.verdict.message
+    assert alone.metrics == {"a": 1.0}
+
+
+async def test_folders_of_the_machine_are_visible_and_read_only(sandbox: Sandbox, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"  # pytest's own is closed to everybody else
+    folder.mkdir(mode=0o755)
+    (folder / "table.csv").write_text("1,2\n", encoding="utf-8")
+    evaluator = """
+def evaluate(path):
+    try:
+        open("/data/tables/new", "w")
+        written = 1
+    except OSError:
+        written = 0
+    return {"size": len(open("/data/tables/table.csv").read()), "written": written}
+"""
+    result = await evaluate(sandbox, evaluator, settings=EvaluatorSettings(folders={"tables": str(folder)}))
+
+    assert result.metrics == {"size": 4.0, "written": 0.0}, result
