@@ -18,6 +18,7 @@ from evolve.search import Search
 from evolve.task import OpenEvolveTask, TestsTask
 from sandbox.errors import SandboxError
 from sandbox.runner import Sandbox
+from sandbox.tiers import Tier
 from service.curves import RunHistory, arm_curve
 from service.outcome import Outcome, Watch
 from service.schemas import Curve, RunState, RunStatus
@@ -106,10 +107,16 @@ class _Run:
 
 
 class LocalSearcher:
-    """Searches here. sandbox_concurrency: jails alive at once. model_timeout_s: for one whole answer."""
+    """Searches here. sandbox_concurrency: jails alive at once. model_timeout_s: for one whole answer.
 
-    def __init__(self, *, sandbox_concurrency: int | None = None, model_timeout_s: float = 300.0) -> None:
+    min_tier: the weakest isolation that programs may run in.
+    """
+
+    def __init__(
+        self, *, sandbox_concurrency: int | None = None, model_timeout_s: float = 300.0, min_tier: Tier = Tier.JAIL
+    ) -> None:
         self._concurrency = sandbox_concurrency or os.cpu_count() or 2
+        self._min_tier = min_tier
         self._timeout_s = model_timeout_s
 
     async def __call__(self, spec: SearchSpec, watch: Watch, stop: asyncio.Event) -> Outcome:
@@ -118,7 +125,7 @@ class LocalSearcher:
         models = {arm.name: self._client(arm) for arm in spec.arms}
         gate = asyncio.Semaphore(RUNS_AT_ONCE)
         try:
-            async with Sandbox(self._concurrency) as sandbox, asyncio.TaskGroup() as group:
+            async with Sandbox(self._concurrency, minimum_tier=self._min_tier) as sandbox, asyncio.TaskGroup() as group:
                 for run in runs:
                     group.create_task(_carry_out(run, models[run.arm.name], sandbox, spec.iterations, gate, stop))
         except* SandboxError as errors:

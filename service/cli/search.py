@@ -31,6 +31,7 @@ from service.local import LocalSearcher
 from service.model_server import ModelServerError
 from service.outcome import Outcome, Searcher
 from service.schemas import RunStatus, SearchDetail
+from service.settings import Settings
 from service.spec import SearchSpec
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
@@ -192,7 +193,7 @@ async def carry_out(console: Console, searcher: Searcher, spec: SearchSpec, stop
 @asynccontextmanager
 async def _searcher(console: Console, service: str | None) -> AsyncIterator[Searcher]:
     if service is None:
-        yield LocalSearcher()
+        yield LocalSearcher(min_tier=Settings().min_tier)
         return
     async with ServiceClient(service) as client:
 
