@@ -65,6 +65,30 @@ def evaluate(
 
 
 @app.command()
+def compare(
+    config: Annotated[Path, typer.Argument(help="A YAML file of a comparison; see configs/.")],
+    overrides: Overrides = [],  # noqa: B006
+) -> None:
+    """Train several estimators on several seeds from one start with matched compute; the paper's table. Resumable."""
+    from trainer.compare_run import evaluate_base
+    from trainer.comparison import load_comparison, run_all
+    from trainer.comparison_report import comparison_table, summarise, write_report
+
+    try:
+        settings = load_comparison(config, overrides)
+    except ConfigError as error:
+        _stop(str(error))
+    try:
+        runs = run_all(settings, lambda text: console.print(text, highlight=False))
+    except RuntimeError as error:
+        _stop(str(error))
+    summary = summarise(settings, runs, evaluate_base(settings))
+    console.print(comparison_table(summary))
+    for path in write_report(settings, summary):
+        console.print(f"wrote {path}", highlight=False)
+
+
+@app.command()
 def export(
     run: Annotated[Path, typer.Argument(help="The output folder of a run.")],
     folder: Annotated[Path, typer.Argument(help="The checkpoint folder to write.")],

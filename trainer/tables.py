@@ -16,6 +16,11 @@ def interval_text(figure: dict[str, float]) -> str:
     return f"{mean} [{low}, {high}]"
 
 
+def short_interval(figure: dict[str, float]) -> str:
+    """``.512 ±.032``: the mean and half the interval's width, for tables with many columns."""
+    return f"{_short(figure['mean'])} ±{_short((figure['high'] - figure['low']) / 2)}"
+
+
 def _short(value: float) -> str:
     return f"{value:.3f}".removeprefix("0") if 0 <= value < 1 else f"{value:.3f}"
 
