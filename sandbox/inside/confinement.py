@@ -85,8 +85,10 @@ def files_made(job: dict[str, Any], too_many: int) -> int:
                     size += entry.stat(follow_symlinks=False).st_blocks * 512
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # gone meanwhile
         except OSError:
-            continue  # closed by the test, or gone meanwhile
+            return too_many  # closed by the test, or deeper than a path can say: whatever is in there
     return too_many if size > job["confinement"]["scratch_bytes"] else count
 
 

@@ -32,10 +32,12 @@ fork vfork execve execveat kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo p
 socket connect bind listen accept accept4
 chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat truncate
 setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat file_setattr
-inotify_init inotify_init1 inotify_add_watch
+inotify_init inotify_init1 inotify_add_watch setsid setpgid
 """
 CLONE_THREAD = 0x00010000
 PR_SET_PDEATHSIG = 1
+# The kernel sends any signal to a descriptor's owner when bytes arrive: kill() by another name.
+SIGNALS_BY_DESCRIPTOR = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX
 
 NEW_NAMESPACES = (
     0x00000080,  # CLONE_NEWTIME
@@ -82,6 +84,8 @@ def compiled_filter(*, confined: bool = False) -> bytes:
             _add(rules, deny, name)
         _add(rules, deny, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, CLONE_THREAD, 0))
         _add(rules, deny, "prctl", pyseccomp.Arg(0, pyseccomp.EQ, PR_SET_PDEATHSIG))
+        for command in SIGNALS_BY_DESCRIPTOR:
+            _add(rules, deny, "fcntl", pyseccomp.Arg(1, pyseccomp.MASKED_EQ, LOW_32_BITS, command))
     return _export(rules)
 
 
