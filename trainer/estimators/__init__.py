@@ -32,6 +32,7 @@ from trainer.estimators.max_at_k import max_at_k
 from trainer.estimators.maxrl import maxrl
 from trainer.estimators.multi_rlvr import multi_rlvr
 from trainer.estimators.vpo import vpo
+from trainer.estimators.vpo_plus import vpo_plus, vpo_plus_weights
 from trainer.estimators.weights import dirichlet_weights
 
 
@@ -71,4 +72,5 @@ ESTIMATORS: dict[str, Estimator] = {
     "max_at_k": Estimator(max_at_k, _no_weights),
     "maxrl": Estimator(maxrl, _no_weights),
     "gdpo": Estimator(gdpo, _no_weights),
+    "vpo_plus": Estimator(vpo_plus, vpo_plus_weights),
 }

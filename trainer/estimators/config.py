@@ -81,30 +81,30 @@ class VpoPlusConfig(_Settings):
     """Our VPO; each part can be switched off by itself, and with all of them off it is ``vpo``.
 
     weights: K, a power of two where ``sobol``. sobol: scrambled Sobol points instead of pseudo-random ones.
-    centred: correct the part of the integration error that is linear in the weights, which is known exactly.
     noise: the part of an advantage that may be integration error: the group deviation is at least the estimated
         error divided by it; 0: no floor.
     concentration: c in alpha = c / d; ``None``: the number of answers m. alpha: a fixed alpha instead of c / d.
     merge: components that no answer of the group tells apart share one dimension.
-    gate: mean correlations of the components between which the weights go from random to the task's own; ``None``: off.
-    credit: ``prefix``: each answer's advantage counts from the answers before it; ``set``: one for the whole chain.
+    gate: mean correlations of the components between which credit goes over to the answers' own task scalars;
+        ``None``: off.
+    baseline: share of the score of the answers before it that is taken off an answer's credit; 0: the whole chain has
+        one credit.
     """
 
     name: Literal["vpo_plus"] = "vpo_plus"
-    weights: Count = 1024
+    weights: Count = 2048
     sobol: bool = True
-    centred: bool = True
     noise: NotNegative = 0.1
     concentration: Positive | None = None
     alpha: Positive | None = None
     merge: bool = True
     gate: tuple[float, float] | None = (0.8, 0.95)
-    credit: Literal["prefix", "set"] = "prefix"
+    baseline: Annotated[float, Field(ge=0, le=1)] = 0.65
 
     @model_validator(mode="after")
     def _consistent(self) -> VpoPlusConfig:
         if self.sobol and self.weights & (self.weights - 1):
-            raise ValueError(f"`weights` must be a power of two for Sobol points, not {self.weights}: use 1024")
+            raise ValueError(f"`weights` must be a power of two for Sobol points, not {self.weights}: use 2048")
         if self.concentration is not None and self.alpha is not None:
             raise ValueError("give `concentration` (alpha = c / d) or `alpha` (fixed), not both")
         if self.gate is not None and not -1 <= self.gate[0] < self.gate[1] <= 1:
@@ -120,6 +120,7 @@ EstimatorConfig = Annotated[
     | GoalConditionedConfig
     | MaxAtKConfig
     | MaxrlConfig
-    | GdpoConfig,
+    | GdpoConfig
+    | VpoPlusConfig,
     Field(discriminator="name"),
 ]
