@@ -103,7 +103,8 @@ class OpenEvolveEvaluator:
                     seed = await self._run(self._task.seed_source)
                     if seed.verdict.status is Status.INFRASTRUCTURE:
                         return evaluation_of_metrics(self._task, (COMBINED,), seed)
-                    self._components = component_names(self._task, seed.metrics)
+                    stage = f"{seed.artifacts.get('failure_stage')}_passed"  # only a failure gives this metric
+                    self._components = component_names(self._task, [n for n in seed.metrics if n != stage])
                     if source == self._task.seed_source:
                         return self._judge(seed)
         return self._judge(await self._run(source))
@@ -111,7 +112,7 @@ class OpenEvolveEvaluator:
     async def _run(self, source: str) -> EvaluatorResult:
         task = self._task
         return await self._sandbox.run_evaluator(
-            source, files=task.support_files, suffix=task.suffix, limits=task.sandbox_limits
+            source, task.support_files, task.suffix, task.sandbox_limits, task.evaluator_settings
         )
 
     def _judge(self, result: EvaluatorResult) -> Evaluation:

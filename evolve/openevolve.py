@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from evolve.strict import StrictModel, unknown_key
 
@@ -48,7 +48,7 @@ _KNOWN: dict[str, frozenset[str]] = {
     """),
     "evaluator": _keys("""
         timeout max_retries memory_limit_mb cpu_limit cascade_evaluation cascade_thresholds parallel_evaluations
-        distributed use_llm_feedback llm_feedback_weight enable_artifacts max_artifact_storage
+        distributed use_llm_feedback llm_feedback_weight enable_artifacts max_artifact_storage evaluator_args
     """),
     "evolution_trace": _keys("enabled format include_code include_prompts output_path buffer_size compress"),
 }
@@ -89,10 +89,21 @@ class DatabaseSettings(StrictModel):
 
 
 class EvaluatorSettings(StrictModel):
-    """timeout: wall-clock seconds of one evaluation (OpenEvolve's default). memory_limit_mb: MiB of one process."""
+    """How the evaluator is run; the defaults are OpenEvolve's.
+
+    timeout: wall-clock seconds of one evaluation, or of one stage of a cascade. memory_limit_mb: MiB of one process.
+    cascade_evaluation: whether ``evaluate_stage1`` to ``3`` run instead of ``evaluate`` where the evaluator has them.
+    cascade_thresholds: what ``combined_score`` (or the mean of the metrics) must reach after a stage for the next one.
+    evaluator_args: keyword arguments of ``evaluate``.
+    """
 
     timeout: Annotated[float, Field(gt=0.0, le=86_400.0)] = 300.0
     memory_limit_mb: Annotated[int, Field(ge=1)] | None = None
+    cascade_evaluation: bool = True
+    cascade_thresholds: Annotated[
+        tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(min_length=1, max_length=16)
+    ] = (0.5, 0.75, 0.9)
+    evaluator_args: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class OpenEvolveConfig(StrictModel):

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from evolve.openevolve import OpenEvolveConfig, split_config
 from evolve.strict import StrictModel
 from evolve.tests_task import Name, Text, check_json, check_limits, make_limits
-from sandbox.evaluation import EVALUATOR_LIMITS
+from sandbox.evaluation import EVALUATOR_LIMITS, EvaluatorSettings
 from sandbox.limits import Limits
 
 COMBINED = "combined_score"
@@ -37,9 +37,22 @@ _LANGUAGES = {
     ".r": "r",
     ".sql": "sql",
 }
+FolderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 _BUILT_IN = {"complexity": "length", "score": "scalar"}
 
 Bounds = tuple[float, float]
+
+
+class Environment(StrictModel):
+    """What the evaluator needs of the machine that it runs on.
+
+    packages: Python packages that must be installed, by name of the distribution or the module; all installed ones are
+        visible. An empty list shows none; without it all are visible and none is asked for.
+    folders: names of folders that the operator offers (``VPO_FOLDERS``); they are read-only under ``/data/NAME``.
+    """
+
+    packages: Annotated[tuple[Name, ...], Field(max_length=256)] | None = None
+    folders: Annotated[tuple[FolderName, ...], Field(max_length=64)] = ()
 
 
 class OpenEvolveTask(StrictModel):
@@ -50,6 +63,7 @@ class OpenEvolveTask(StrictModel):
     ranges: raw metric value that gives reward 0 and the one that gives reward 1, by metric; ``[10, 0]`` is a loss.
         Default [0, 1]; values outside are clamped.
     limits: fields of :class:`sandbox.limits.Limits`, over those of ``config.evaluator``.
+    environment: what the evaluator needs of the machine: packages, folders.
     target: the task scalar at which the task counts as solved, in (0, 1].
 
     The task scalar is ``combined_score`` if the evaluator gives one, else the mean of the reward vector. The reward
@@ -64,6 +78,7 @@ class OpenEvolveTask(StrictModel):
     config: OpenEvolveConfig = OpenEvolveConfig()
     ranges: dict[Name, Bounds] = Field(default_factory=dict)
     limits: dict[str, float] = Field(default_factory=dict)
+    environment: Environment = Environment()
     target: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     ignored: tuple[str, ...] = ()
 
@@ -156,6 +171,18 @@ class OpenEvolveTask(StrictModel):
         if settings.memory_limit_mb is not None:
             values["memory_mb"] = settings.memory_limit_mb
         return make_limits(values | self.limits)
+
+    @property
+    def evaluator_settings(self) -> EvaluatorSettings:
+        """How the sandbox is to call the evaluator."""
+        settings, environment = self.config.evaluator, self.environment
+        return EvaluatorSettings(
+            thresholds=settings.cascade_thresholds if settings.cascade_evaluation else (),
+            arguments=settings.evaluator_args,
+            packages=environment.packages != (),
+            required=environment.packages or (),
+            folders=environment.folders,
+        )
 
     def search_settings(self) -> dict[str, Any]:
         """What the configuration says about the search, as fields of :class:`evolve.config.SearchConfig`."""

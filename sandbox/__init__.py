@@ -10,7 +10,7 @@ immune to that).
 """
 
 from sandbox.cases import CallTest, EvaluatorResult, StdioTest
-from sandbox.errors import SandboxClosed, SandboxError, SandboxUnavailable
+from sandbox.errors import EnvironmentUnavailable, SandboxClosed, SandboxError, SandboxUnavailable
 from sandbox.evaluation import EvaluatorSettings
 from sandbox.limits import Limits
 from sandbox.runner import Sandbox
@@ -19,6 +19,7 @@ from sandbox.verdict import Status, Verdict
 
 __all__ = [
     "CallTest",
+    "EnvironmentUnavailable",
     "EvaluatorResult",
     "EvaluatorSettings",
     "Limits",

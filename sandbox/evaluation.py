@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sandbox.cases import EvaluatorResult
+from sandbox.environment import offered_folders, require_packages
 from sandbox.grading import UnreadableError, broken, clip, judge_ending, judge_error, read_answer, verdict
 from sandbox.inside.supervisor import SCRATCH
 from sandbox.jail.bubblewrap import PACKAGES, package_folders
@@ -37,20 +38,31 @@ class EvaluatorSettings:
     ``combined_score`` (else by the mean of the metrics), ``evaluate_stage3`` likewise after the second. Each stage may
     take as long as the limits say. Empty, or where there is no ``evaluate_stage1``: ``evaluate`` alone.
     arguments: keyword arguments of ``evaluate``.
-    packages: whether this environment's installed packages are visible. folders: what else is, read-only, as
-    ``/data/NAME``: folders of this machine by name.
+    packages: whether this environment's installed packages are visible. required: names of those it cannot do without.
+    folders: what else is visible, read-only, as ``/data/NAME``: names of folders that the sandbox offers.
     """
 
     thresholds: tuple[float, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     packages: bool = True
-    folders: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
 
 def evaluator_job(
-    source: str, files: Mapping[str, str | bytes], suffix: str, limits: Limits, settings: EvaluatorSettings
+    source: str,
+    files: Mapping[str, str | bytes],
+    suffix: str,
+    limits: Limits,
+    settings: EvaluatorSettings,
+    offered: Mapping[str, Path],
 ) -> Job:
-    """The job of one evaluation. Raises :class:`ValueError` naming the file or setting that cannot be used."""
+    """The job of one evaluation. offered: the folders that tasks may ask for, by name.
+
+    Raises :class:`ValueError` naming the file or setting that cannot be used, and
+    :class:`~sandbox.errors.EnvironmentUnavailable` for what is not there.
+    """
+    require_packages(settings.required)
     if "evaluator.py" not in files:
         raise ValueError(f"files has no 'evaluator.py'; it has {', '.join(sorted(files)) or 'nothing'}")
     if "/" in suffix or "\0" in suffix or len(suffix) > 20:
@@ -76,7 +88,7 @@ def evaluator_job(
     }
     # The stages' own clocks bound each of them; this one is for stages that escape theirs.
     limits = replace(limits, wall_s=limits.wall_s * max(1, stages), cpu_s=limits.cpu_s * max(1, stages))
-    mounts = {f"{DATA}/{_checked(name)}": path for name, path in settings.folders.items()}
+    mounts = {f"{DATA}/{_checked(name)}": path for name, path in offered_folders(settings.folders, offered).items()}
     return Job(
         harness="evaluation",
         payload=payload,

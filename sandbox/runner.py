@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from sandbox.cases import CallTest, EvaluatorResult, FunctionResult, StdioTest
@@ -33,7 +34,8 @@ class Sandbox:
     """Judges programs in jails, at most ``concurrency`` at once.
 
     limits: the bounds where a call gives none. minimum_tier: nothing is run below it. tier: this tier exactly, and
-    none other (for tests and diagnosis). Usable from any event loop; :meth:`close` ends every jail.
+    none other (for tests and diagnosis). folders: what tasks may ask to see of this machine, by name.
+    Usable from any event loop; :meth:`close` ends every jail.
     """
 
     def __init__(
@@ -43,10 +45,12 @@ class Sandbox:
         *,
         minimum_tier: Tier = Tier.JAIL,
         tier: Tier | None = None,
+        folders: Mapping[str, Path] | None = None,
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"sandbox concurrency must be at least 1, not {concurrency!r}")
         self.limits = limits or Limits()
+        self._folders = dict(folders or {})
         self._minimum, self._exactly = minimum_tier, tier
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="sandbox")
         self._closed = False
@@ -134,10 +138,10 @@ class Sandbox:
 
         In the jail its folder is read-only. Without ``limits`` it gets :data:`sandbox.evaluation.EVALUATOR_LIMITS`,
         since evaluators are slower and larger than tests. What it prints does not matter. Raises :class:`ValueError`
-        for an unusable file or suffix.
+        for an unusable file or suffix, :class:`EnvironmentUnavailable` where a package or folder is missing.
         """
         limits = limits or EVALUATOR_LIMITS
-        job = evaluator_job(source, files, suffix, limits, settings or EvaluatorSettings())
+        job = evaluator_job(source, files, suffix, limits, settings or EvaluatorSettings(), self._folders)
         result = judge_evaluation((await self._results(job))[0], job.limits)
         return replace(result, verdict=replace(result.verdict, tier=self.tier))
 

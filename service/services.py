@@ -40,6 +40,6 @@ async def open_services(settings: Settings, database_url: str, redis_url: str) -
         jobs = make_jobs(database_url)
         await stack.enter_async_context(jobs.open_async())
         hub = await stack.enter_async_context(EventHub(redis_url, sessions))
-        sandbox = Sandbox(settings.sandbox_concurrency, minimum_tier=settings.min_tier)
+        sandbox = Sandbox(settings.sandbox_concurrency, minimum_tier=settings.min_tier, folders=settings.folders)
         stack.push_async_callback(sandbox.close)
         yield Services(settings, database_url, redis_url, engine, sessions, jobs, hub, sandbox)

@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     database_url, redis_url: real servers; unset starts embedded ones in ``data_dir``.
     concurrency: runs that a worker works on at once. sandbox_concurrency: jails alive at once.
     min_tier: the weakest isolation that programs may run in; lower than ``jail`` only on purpose.
+    folders: folders of this machine that the evaluators of tasks may ask to see, by name (a JSON object).
     worker: whether ``vpo serve`` also works on jobs itself.
     model_timeout_s: for one whole answer of a model.
     """

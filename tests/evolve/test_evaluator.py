@@ -25,6 +25,7 @@ from evolve.evaluator import (
 from evolve.openevolve_task import OpenEvolveTask
 from evolve.task import TestsTask, load_task
 from sandbox.cases import EvaluatorResult
+from sandbox.errors import SandboxUnavailable
 from sandbox.runner import Sandbox
 from sandbox.verdict import Status, Verdict
 
@@ -276,6 +277,51 @@ async def test_openevolves_own_result_type_and_support_files(sandbox: Sandbox) -
     evaluation = await make_evaluator(task, sandbox).evaluate(task.seed_source)
     assert (evaluation.components, evaluation.reward) == (("half",), (0.5,))
     assert evaluation.artifacts == {"note": "hello"}
+
+
+CASCADE = """
+def evaluate_stage1(path):
+    return {"combined_score": load(path).VALUE, "quick": 1.0}
+
+def evaluate_stage2(path):
+    return {"combined_score": 1 / (load(path).VALUE - 0.75), "slow": 0.5}
+
+def evaluate(path):
+    raise AssertionError("the stages come in its place")
+"""
+
+
+async def test_a_cascade_stops_hopeless_candidates_and_keeps_what_is_known(sandbox: Sandbox) -> None:
+    task = openevolve(LOADING + CASCADE, config={"evaluator": {"cascade_thresholds": [0.5]}}, ranges={"slow": [0, 1]})
+    task = OpenEvolveTask.model_validate(task.model_dump() | {"ranges": {"slow": (0, 1), "quick": (0, 1)}})
+    evaluator = make_evaluator(task, sandbox)
+
+    good = await evaluator.evaluate("VALUE = 1.0\n")
+    low = await evaluator.evaluate("VALUE = 0.25\n")
+    breaks = await evaluator.evaluate("VALUE = 0.75\n")
+
+    assert (good.reward, good.scalar) == ((0.5, 1.0), 1.0)
+    assert (low.reward, low.scalar, low.artifacts) == ((0.0, 1.0), 0.25, {})
+    assert (breaks.reward, breaks.scalar) == ((0.0, 1.0), 0.75)
+    assert breaks.metrics["stage2_passed"] == 0.0
+    assert "ZeroDivisionError" in breaks.artifacts["stage2_error"]
+
+
+async def test_the_mark_of_a_broken_stage_is_no_component(sandbox: Sandbox) -> None:
+    task = openevolve(LOADING + CASCADE, config={"evaluator": {"cascade_thresholds": [0.0]}})
+    task = OpenEvolveTask.model_validate(
+        task.model_dump() | {"files": {**task.files, "initial_program.py": "VALUE = 0.75\n"}}
+    )
+
+    assert (await make_evaluator(task, sandbox).evaluate(task.seed_source)).components == ("quick",)
+
+
+async def test_what_a_task_needs_and_the_machine_lacks_is_said(sandbox: Sandbox) -> None:
+    task = openevolve(EVALUATOR)
+    task = OpenEvolveTask.model_validate(task.model_dump() | {"environment": {"packages": ["no-such-package"]}})
+
+    with pytest.raises(SandboxUnavailable, match="no-such-package not installed"):
+        await make_evaluator(task, sandbox).evaluate(task.seed_source)
 
 
 async def test_the_warning_about_an_undeclared_range_comes_once(

@@ -106,6 +106,8 @@ def test_the_kept_part_is_a_configuration_of_its_own() -> None:
         ({"llm": {"temperature": 3}}, "config.llm.temperature"),
         ({"database": {"num_islands": 0}}, "config.database.num_islands"),
         ({"file_suffix": "py"}, "config.file_suffix"),
+        ({"evaluator": {"cascade_thresholds": []}}, "config.evaluator.cascade_thresholds"),
+        ({"evaluator": {"cascade_thresholds": [float("nan")]}}, "config.evaluator.cascade_thresholds[0]"),
     ],
 )
 def test_wrong_configurations_are_refused(config: dict[str, Any], message: str) -> None:
@@ -138,3 +140,20 @@ def test_other_languages_keep_their_suffix() -> None:
     files = {"evaluator.py": FILES["evaluator.py"], "initial_program.rs": "fn main() {}\n"}
     made = OpenEvolveTask.model_validate({"name": "t", "files": files})
     assert (made.suffix, made.language, made.seed_source) == (".rs", "rust", "fn main() {}\n")
+
+
+def test_the_evaluators_settings_are_openevolves() -> None:
+    plain = task({}).evaluator_settings
+    assert (plain.thresholds, plain.packages, plain.required, plain.folders) == ((0.5, 0.75, 0.9), True, (), ())
+    assert task({"evaluator": {"cascade_evaluation": False}}).evaluator_settings.thresholds == ()
+    changed = task({"evaluator": {"cascade_thresholds": [0.1], "evaluator_args": {"size": 3}}}).evaluator_settings
+    assert (changed.thresholds, changed.arguments) == ((0.1,), {"size": 3})
+
+
+def test_a_task_says_what_it_needs_of_the_machine() -> None:
+    made = task({}, environment={"packages": ["numpy"], "folders": ["tables"]}).evaluator_settings
+    assert (made.packages, made.required, made.folders) == (True, ("numpy",), ("tables",))
+    assert not task({}, environment={"packages": []}).evaluator_settings.packages
+    for wrong in ({"folders": ["../etc"]}, {"folders": ["/etc"]}, {"package": []}):
+        with pytest.raises(ValidationError):
+            task({}, environment=wrong)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
 
-from sandbox import EvaluatorResult, EvaluatorSettings, Limits, Sandbox, Status
+from sandbox import EnvironmentUnavailable, EvaluatorResult, EvaluatorSettings, Limits, Sandbox, Status
 
 PROGRAM = "def area(r):\n    print('noise')\n    return 3 * r * r\n"
 LOAD = """
@@ -305,7 +306,7 @@ async def test_arguments_reach_evaluate(sandbox: Sandbox) -> None:
     assert alone.metrics == {"a": 1.0}
 
 
-async def test_folders_of_the_machine_are_visible_and_read_only(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_folders_of_the_machine_are_visible_and_read_only(tmp_path: Path) -> None:
     folder = tmp_path / "folder"  # pytest's own is closed to everybody else
     folder.mkdir(mode=0o755)
     (folder / "table.csv").write_text("1,2\n", encoding="utf-8")
@@ -318,6 +319,49 @@ def evaluate(path):
         written = 0
     return {"size": len(open("/data/tables/table.csv").read()), "written": written}
 """
-    result = await evaluate(sandbox, evaluator, settings=EvaluatorSettings(folders={"tables": str(folder)}))
+    async with Sandbox(folders={"tables": folder}) as sandbox:
+        result = await evaluate(sandbox, evaluator, settings=EvaluatorSettings(folders=("tables",)))
 
     assert result.metrics == {"size": 4.0, "written": 0.0}, result
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            EvaluatorSettings(required=("numpy", "no-such-thing")),
+            "Python package no-such-thing not installed. Fix: uv pip",
+        ),
+        (EvaluatorSettings(required=("no.such", "-")), "Python packages no.such, - not installed"),
+        (
+            EvaluatorSettings(folders=("other",)),
+            "folder 'other' is not offered here (those offered are absent, closed)",
+        ),
+        (EvaluatorSettings(folders=("absent",)), "which is no folder"),
+    ],
+)
+async def test_what_the_machine_lacks_is_named_with_the_fix(
+    settings: EvaluatorSettings, message: str, tmp_path: Path
+) -> None:
+    async with Sandbox(folders={"absent": tmp_path / "absent", "closed": tmp_path}) as sandbox:
+        with pytest.raises(EnvironmentUnavailable) as caught:
+            await evaluate(sandbox, "def evaluate(path): return {'a': 1}", settings=settings)
+
+    assert str(caught.value).startswith("this machine lacks what the task needs: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="as root, programs run as somebody else")
+async def test_a_folder_that_programs_could_not_read_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    async with Sandbox(folders={"closed": tmp_path}) as sandbox:
+        with pytest.raises(EnvironmentUnavailable, match="chmod -R o\\+rX"):
+            await evaluate(sandbox, "", settings=EvaluatorSettings(folders=("closed",)))
+
+
+async def test_required_packages_may_be_named_either_way(sandbox: Sandbox) -> None:
+    settings = EvaluatorSettings(required=("PyYAML", "yaml", "numpy", "json"))
+
+    assert (
+        await evaluate(sandbox, "import yaml\ndef evaluate(path): return {'a': 1}", settings=settings)
+    ).verdict.passed
