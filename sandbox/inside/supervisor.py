@@ -194,7 +194,8 @@ class Trial:
     def become_test(self, stdin: int, run_test: Callable[[Job, int, int], None]) -> None:
         """In the fork: nothing of the supervisor stays reachable, then the limits, then the candidate."""
         try:
-            os.setsid()
+            if CONFINEMENT not in sys.modules:  # there, killing the group is what ends everything
+                os.setsid()
             os.dup2(stdin, 0)
             os.dup2(self.stdout.write_end, 1)
             os.dup2(self.stderr.write_end, 2)

@@ -262,8 +262,24 @@ class Jail:
                 self._process.wait(timeout=0.2)
             self.kill()
             self._process.wait()
+            _bury(self._process.pid)
         if self._scratch is not None:
             remove_scratch(self._scratch)
+
+
+def _bury(group: int) -> None:
+    """Reap what is left of a process group that was killed, where it is ours to reap.
+
+    The children of a killed process go to process 1. In a container that may be this very process, and then nobody else
+    would ever reap them.
+    """
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline:
+        try:
+            if os.waitpid(-group, os.WNOHANG)[0] == 0:
+                time.sleep(0.001)
+        except ChildProcessError:
+            return
 
 
 def _killed_with_its_jail(index: int) -> Report:
