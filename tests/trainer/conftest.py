@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
+from evolve.chain import Answer
+from evolve.randomness import generator
+from trainer import scoring
 from trainer.config import TrainConfig
+from trainer.domains.base import Judged
+from trainer.domains.minicode.domain import MinicodeDomain
 from trainer.loop import Training
 
 TINY = {"hidden": 32, "layers": 1, "heads": 1, "kv_heads": 1, "head_dim": 32, "intermediate": 64, "context_length": 256}
@@ -65,3 +70,23 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("base")
     Training(TrainConfig.model_validate(warmup_document(output))).run()
     return output / "model"
+
+
+@pytest.fixture
+def rewarding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every text has m answers (its m parts), each with a reward that its characters decide: an untrained model learns.
+
+    Without it a tiny model earns nothing, all advantages are zero and nothing is tested by training it.
+    """
+
+    def answers_of(text: str, m: int) -> list[Answer]:
+        size = max(1, len(text) // m)
+        return [Answer(i, text[i * size : (i + 1) * size], i * size, (i + 1) * size, str(i)) for i in range(m)]
+
+    async def judge(self: MinicodeDomain, problem: Any, answer: str) -> Judged:
+        d = len(self.components(problem))
+        reward = generator("rewarding", answer).random(d) * min(1, len(set(answer)) / 8)
+        return Judged(reward, float(reward.mean()))
+
+    monkeypatch.setattr(scoring, "answers_of", answers_of)
+    monkeypatch.setattr(MinicodeDomain, "judge", judge)

@@ -172,13 +172,16 @@ def check_killed_run(configure: Configure, folder: Path, kills: int, seed: int) 
     (a, rows), (b, killed_rows) = results(folder / "whole"), results(folder / "killed")
     assert all(torch.equal(a[name], b[name]) for name in a)
     assert rows == killed_rows
+    assert any(row.get("mean_abs_advantage", 0) > 0.1 for row in rows)
 
 
+@pytest.mark.usefixtures("rewarding")
 def test_killed_at_three_moments_a_run_ends_bit_identical(rl_config: Configure, tmp_path: Path) -> None:
     check_killed_run(rl_config, tmp_path, kills=3, seed=0)
 
 
 @pytest.mark.soak
+@pytest.mark.usefixtures("rewarding")
 @pytest.mark.parametrize("seed", range(7))
 def test_killed_at_twenty_moments_runs_end_bit_identical(rl_config: Configure, tmp_path: Path, seed: int) -> None:
     check_killed_run(rl_config, tmp_path, kills=3, seed=seed + 1)

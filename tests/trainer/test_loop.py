@@ -44,6 +44,7 @@ def rows(output: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in json.loads(line).items() if k not in TIMES} for line in lines]
 
 
+@pytest.mark.usefixtures("rewarding")
 @pytest.mark.parametrize(("estimator", "m"), [("vpo", 3), ("grpo", 1)])
 def test_a_resumed_rl_run_equals_the_uninterrupted_one(
     rl_config: Configure, tmp_path: Path, estimator: str, m: int
