@@ -1,4 +1,4 @@
-"""Reading tasks and suites from folders and files (YAML, JSON, JSON lines, HumanEval)."""
+"""Reading tasks and suites from folders and files (YAML, JSON, JSON lines, HumanEval, LiveCodeBench)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from evolve.humaneval import Skipped, is_humaneval, read_humaneval
+from evolve.livecodebench import is_livecodebench, read_livecodebench
 from evolve.openevolve_task import EVALUATOR, MAX_FILES_CHARS, PROGRAM_STEM, OpenEvolveTask
 from evolve.strict import explain, unknown_key
 from evolve.tests_task import TestsTask
@@ -66,7 +67,7 @@ def load_task(path: Path | str) -> AnyTask:
 
 
 def load_suite(path: Path | str) -> Suite:
-    """A suite: a folder of tasks, a file with ``name`` and ``tasks``, JSON lines, HumanEval, or a single task.
+    """A suite: a folder of tasks, a file (``name`` and ``tasks``, JSON lines, HumanEval, LiveCodeBench), or one task.
 
     Raises :class:`TaskError`.
     """
@@ -109,6 +110,9 @@ def _from_lines(name: str, path: Path) -> Suite:
         raise TaskError(f"{path}: not JSON lines: {error}") from None
     if records and is_humaneval(records[0][1]):
         tasks, skipped = read_humaneval(record for _, record in records)
+        return _suite(name, tasks, path, skipped=tuple(skipped))
+    if records and is_livecodebench(records[0][1]):
+        tasks, skipped = read_livecodebench(record for _, record in records)
         return _suite(name, tasks, path, skipped=tuple(skipped))
     return _suite(name, [_parse(record, path, where=f"line {number}") for number, record in records], path)
 

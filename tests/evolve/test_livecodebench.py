@@ -8,6 +8,7 @@ import os
 import pickle
 import zlib
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from evolve.evaluator import make_evaluator
 from evolve.livecodebench import UnreadableTests, read_livecodebench, read_tests, string_of_pickle, to_task, unpack
+from evolve.suite import load_suite
 from sandbox import Sandbox
 
 
@@ -142,3 +144,11 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_deep_json_is_refused() -> None:
     with pytest.raises(UnreadableTests, match="not JSON"):
         read_tests("[" * 200_000)
+
+
+def test_a_file_is_a_suite(tmp_path: Path) -> None:
+    path = tmp_path / "test5.jsonl"
+    path.write_text("\n".join(json.dumps(r) for r in (record(), FUNCTIONAL, record(question_id="b", contest_date="?"))))
+    suite = load_suite(path)
+    assert [task.name for task in suite.tasks] == ["abc1_a", "2828"]
+    assert [item.name for item in suite.skipped] == ["b"]

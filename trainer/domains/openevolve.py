@@ -55,7 +55,9 @@ class OpenEvolveDomain(ProgramDomain[AnyTask]):
         if problem.components:
             return tuple(problem.components)
         if problem.name not in self._components:
-            raise DomainError(f"task {problem.name}: its components are not known before the first prompt for it")
+            raise DomainError(
+                f"task {problem.name}: its components are not known before the first prompt: declare its ranges"
+            )
         return self._components[problem.name]
 
 

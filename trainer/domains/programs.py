@@ -70,7 +70,7 @@ class ProgramDomain(Domain, Generic[P]):
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        evaluator = self._evaluators.setdefault(task.name, make_evaluator(task, self._sandbox))
+        evaluator = self._evaluator(task)
         evaluation = await evaluator.evaluate(source)
         for attempt in range(1, _ATTEMPTS):
             if evaluation.infrastructure is None:
@@ -78,7 +78,8 @@ class ProgramDomain(Domain, Generic[P]):
             await asyncio.sleep(_PAUSE_S * attempt)
             evaluation = await evaluator.evaluate(source)
         if evaluation.infrastructure is None:
-            self._components[task.name] = evaluation.components
+            if isinstance(task, OpenEvolveTask):
+                self._components[task.name] = evaluation.components
             self._kept[key] = evaluation
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
@@ -86,6 +87,12 @@ class ProgramDomain(Domain, Generic[P]):
 
     async def close(self) -> None:
         await self._sandbox.close()
+
+    def _evaluator(self, task: TestsTask | OpenEvolveTask) -> Evaluator:
+        """Only those of OpenEvolve's tasks are kept: they know the metrics of the seed program."""
+        if isinstance(task, TestsTask):
+            return make_evaluator(task, self._sandbox)
+        return self._evaluators.setdefault(task.name, make_evaluator(task, self._sandbox))
 
     async def _evaluated(self, task: TestsTask | OpenEvolveTask, parent: str) -> Evaluation:
         evaluation = await self.evaluate(task, parent)
