@@ -78,5 +78,6 @@ class Settings(BaseSettings):
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 16
     sandbox_concurrency: Annotated[int, Field(ge=1, le=256)] = Field(default_factory=lambda: os.cpu_count() or 2)
     min_tier: Annotated[Tier, AfterValidator(_check_tier)] = Tier.JAIL
+    folders: dict[str, Path] = Field(default_factory=dict)
     model_timeout_s: Annotated[float, Field(gt=0)] = 300.0
     log_level: str = "info"

@@ -33,3 +33,8 @@ def test_empty_urls_mean_embedded_servers(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("DATABASE_URL", "")
     monkeypatch.setenv("REDIS_URL", "")
     assert (Settings().database_url, Settings().redis_url) == (None, None)
+
+
+def test_folders_are_a_json_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VPO_FOLDERS", '{"tables": "/srv/tables"}')
+    assert Settings().folders == {"tables": Path("/srv/tables")}
