@@ -11,7 +11,8 @@ maxima).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,28 @@ from numpy.typing import ArrayLike, NDArray
 from evolve.randomness import generator
 
 Floats = NDArray[np.float64]
+
+AXES = ("iterations", "evaluations", "calls", "tokens", "cost", "seconds")
+"""What curves may be drawn over: fields of :class:`evolve.ledger.Spent`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and the bootstrap interval around it."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Means over runs and their bootstrap intervals at the points ``x``; all of one shape, (points,)."""
+
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
 
 
 def solved_by_t(first_solved: Sequence[int | None], horizon: int) -> NDArray[np.int64]:
@@ -130,6 +153,61 @@ def reward_diversity(rewards: ArrayLike) -> float:
         return 0.0
     signs = 2.0 * np.arange(n) - (n - 1)  # how often each rank is added minus how often subtracted over all pairs
     return max(0.0, float((signs @ table).sum() / (n * (n - 1) / 2)))
+
+
+def coverage(rewards: ArrayLike) -> float:
+    """Share of the components that some answer of a pool fulfils (reward 1), shape (n, d); in [0, 1], 0 if empty."""
+    table = np.asarray(rewards, dtype=float)
+    return float((table.max(axis=0) >= 1.0 - 1e-9).mean()) if table.size else 0.0
+
+
+def qd_score(cells: Sequence[Hashable], scalars: ArrayLike) -> float:
+    """QD-score: the sum over cells of the best task scalar in each; Pugh, Soros and Stanley 2016, section 4.
+
+    cells: of each answer, any hashable labels. scalars: shape (n,), in [0, 1]. In [0, number of cells].
+    """
+    best: dict[Hashable, float] = {}
+    for cell, scalar in zip(cells, np.asarray(scalars, dtype=float).tolist(), strict=True):
+        best[cell] = max(scalar, best.get(cell, 0.0))
+    return sum(best.values())
+
+
+def value_at(values: ArrayLike, spent: ArrayLike, x: ArrayLike) -> Floats:
+    """A run's step curve at other points: the last value whose ``spent`` is at most x (the first before any).
+
+    values, spent: shape (T + 1,), ``spent`` non-decreasing. A run that ended keeps its last value.
+    """
+    table, reached = np.asarray(values, dtype=float), np.asarray(spent, dtype=float)
+    index = np.searchsorted(reached, np.asarray(x, dtype=float) + 1e-9, side="right") - 1
+    return np.asarray(table[np.maximum(index, 0)])
+
+
+def curve_over(
+    values: Sequence[ArrayLike], spent: Sequence[ArrayLike], *, points: int = 101, level: float = 0.95, seed: int = 0
+) -> Curve:
+    """The mean of several runs' step curves over what they have spent, with bootstrap intervals over the runs.
+
+    values, spent: one array per run (see :func:`value_at`). x runs from 0 to the largest that any run has spent, in
+    whole steps where that is fewer than ``points``. Raises ``ValueError`` without runs.
+    """
+    if not values or len(values) != len(spent):
+        raise ValueError(f"a curve needs runs, and what each has spent, not {len(values)} and {len(spent)}")
+    most = max(float(np.asarray(reached)[-1]) for reached in spent)
+    whole = most.is_integer() and most < points
+    x: Floats = np.linspace(0.0, most, int(most) + 1 if whole else points)
+    table = np.array([value_at(run, reached, x) for run, reached in zip(values, spent, strict=True)])
+    low, high = bootstrap_interval(table, level=level, seed=seed)
+    return Curve(x, table.mean(axis=0), low, high)
+
+
+def mean_interval(values: ArrayLike, *, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> Interval:
+    """The mean of a figure over runs (or tasks), shape (n,), with its bootstrap interval.
+
+    For any figure here: ``mean_interval([best_at_k(pool, 10) for pool in pools])``. Raises ``ValueError`` if empty.
+    """
+    table = np.asarray(values, dtype=float)
+    low, high = bootstrap_interval(table, level=level, resamples=resamples, seed=seed)
+    return Interval(float(table.mean()), float(low), float(high))
 
 
 def bootstrap_interval(

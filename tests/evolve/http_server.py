@@ -24,7 +24,7 @@ async def serving(handler: Handler) -> AsyncIterator[str]:
             body += event.get("body", b"")
             if not event.get("more_body"):
                 break
-        status, content = await handler(json.loads(body) | {"path": scope["path"]})
+        status, content = await handler(json.loads(body or b"{}") | {"path": scope["path"]})
         await send(
             {"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]}
         )

@@ -9,19 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evolve.config import SearchConfig
+from evolve.history import best_curve, pass_curve, run_figures, trace
 from evolve.metrics import (
+    AXES,
+    Interval,
     best_at_k,
     best_at_t,
     bootstrap_interval,
     chain_best_at_k,
     chain_pass_at_k,
+    coverage,
+    curve_over,
     expected_best_at_k,
+    mean_interval,
     pass_at_k,
     pass_at_t,
+    qd_score,
     reward_diversity,
     running_best,
     solved_by_t,
+    value_at,
 )
+from tests.evolve.world import SEED_SOURCE, judge, new_search, run
 
 unit = st.floats(0.0, 1.0, allow_nan=False)
 
@@ -147,3 +157,52 @@ def test_bootstrap_interval_covers_the_mean_and_is_reproducible() -> None:
     assert float(constant[0]) == float(constant[1]) == 0.5
     with pytest.raises(ValueError, match="at least one row"):
         bootstrap_interval([])
+
+
+def test_coverage_and_qd_score() -> None:
+    assert coverage([[1, 0, 0.5], [0, 1, 0.9]]) == pytest.approx(2 / 3)
+    assert coverage(np.zeros((0, 3))) == 0.0
+    assert qd_score(["a", "b", "a"], [0.5, 0.25, 0.75]) == 1.0
+    assert qd_score([], []) == 0.0
+
+
+def test_a_curve_over_what_was_spent_is_a_step_curve() -> None:
+    assert value_at([0.0, 0.5, 1.0], [0, 10, 30], [0, 9, 10, 29, 30, 99]).tolist() == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
+    curve = curve_over([[0.0, 1.0], [0.0, 0.0, 1.0]], [[0, 4], [0, 2, 6]])
+    assert curve.x.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert curve.mean.tolist() == [0, 0, 0, 0, 0.5, 0.5, 1]
+    assert (curve.low <= curve.mean).all()
+    assert (curve.mean <= curve.high).all()
+    assert len(curve_over([[0.0, 1.0]], [[0, 1e6]], points=11).x) == 11
+    with pytest.raises(ValueError, match="needs runs"):
+        curve_over([], [])
+
+
+def test_any_figure_gets_an_interval() -> None:
+    interval = mean_interval([best_at_k(pool, 2) for pool in ([0, 1], [0, 0], [1, 1], [0, 1])])
+    assert (interval.mean, interval.low <= 0.75 <= interval.high) == (0.75, True)
+    assert mean_interval([0.5]) == Interval(0.5, 0.5, 0.5)
+
+
+def test_the_trace_of_a_run() -> None:
+    config = SearchConfig.model_validate({"answers": 2, "models": [{"name": "m", "completion_price": 1.0}]})
+    search = new_search(config)
+    seed = search.begin(judge(SEED_SOURCE))
+    traces = [trace(seed, run(search, 60), models=config.models)]
+    assert traces[0].solved_at == search.first_solved
+    assert traces[0].best.tolist() == sorted(traces[0].best)
+    for axis in AXES:
+        assert traces[0].spent[axis][-1] == getattr(search.spent, axis)
+    figures = traces[0].figures
+    assert figures["solved"] == figures["best"] == figures["coverage"] == 1.0
+    assert 0 < figures["edit_success"] < 1
+    assert figures["qd_score"] > 1.0
+    for axis in ("iterations", "tokens", "calls"):
+        best, passed = best_curve(traces, axis), pass_curve(traces, axis)
+        assert best.x[-1] == traces[0].spent[axis][-1]
+        assert best.mean[-1] == passed.mean[-1] == 1.0
+        assert passed.mean[-2] == 0.0
+    assert run_figures(traces)["best"] == Interval(1.0, 1.0, 1.0)
+    assert trace(seed, []).figures["edit_success"] == 0.0
+    with pytest.raises(ValueError, match="at least one run"):
+        run_figures([])
