@@ -33,6 +33,7 @@ class CollinearDomain(TextDomain[Digits]):
     name = "collinear"
     answer_tokens = (2 * _LENGTHS[1], 48)
     reasoning_tokens = 64
+    samples = ("0 2 2 7", "0 2 7 2")
 
     def components(self, problem: Digits) -> tuple[str, ...]:
         return tuple(POWERS)

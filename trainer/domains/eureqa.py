@@ -46,6 +46,10 @@ class Narrative:
 class EureqaDomain(TextDomain[Narrative]):
     name = "eureqa"
     answer_tokens = (20, 96)
+    samples = (
+        "A: Robert_Rodriguez\nB: Desperado_(film)\nC: Salma_Hayek\nD: Coatzacoalcos\nE: Veracruz",
+        "A: Guillermo_del_Toro\nB: Cronos_(film)\nC: Ron_Perlman\nD: New_York_City\nE: Hudson_River",
+    )
 
     def components(self, problem: Narrative) -> tuple[str, ...]:
         return COMPONENTS

@@ -49,6 +49,7 @@ class Question:
 class MusiqueDomain(TextDomain[Question]):
     name = "musique"
     answer_tokens = (16, 64)
+    samples = ("support: 3, 7\nanswer: Ada Lovelace", "support: 3, 12\nanswer: 1843")
 
     def components(self, problem: Question) -> tuple[str, ...]:
         return COMPONENTS

@@ -6,7 +6,7 @@ import random
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from transformers import PreTrainedTokenizerFast
@@ -38,8 +38,11 @@ class TextOptions(StrictModel):
 class TextDomain(ExactDomain, Generic[P]):
     """A domain whose problems and answers are texts. Subclasses say what a problem is and what an answer earns.
 
-    answer_tokens: room for one answer, of a compact model and of a pretrained one.
+    answer_tokens: room for one answer, of a compact model and of a pretrained one. samples: two well-formed answers to
+        some other problem, which chat prompts show: small models follow what they are shown.
     """
+
+    samples: ClassVar[tuple[str, str]]
 
     answer_tokens: tuple[int, int] = (32, 160)
     reasoning_tokens = 256
@@ -107,7 +110,7 @@ class TextDomain(ExactDomain, Generic[P]):
             weights = "" if goal is None else "w" + "".join(f" {round(10 * float(weight))}" for weight in goal) + "\n"
             return f"{self.facts(problem)}\n{weights}= {m}\n"
         stated = "" if goal is None else goal_text(self.components(problem), goal)
-        return self.messages(problem, "\n\n".join(part for part in (stated, _form(m)) if part))
+        return self.messages(problem, "\n\n".join(part for part in (stated, self._form(m)) if part))
 
     def messages(self, problem: P, closing: str) -> Messages:
         """The chat messages; ``closing`` says how many answers are wanted and what counts."""
@@ -132,6 +135,18 @@ class TextDomain(ExactDomain, Generic[P]):
         chain = ChainFormat(m=m)
         return Example(self.prompt(problem, m), "".join(chain.open + answer + chain.close for answer in answers))
 
+    def _form(self, m: int) -> str:
+        """How many answers are wanted, and what a reply looks like."""
+        chain = ChainFormat(m=m)
+        wanted = (
+            f"Put your answer between {chain.open} and {chain.close}, in this form:"
+            if m == 1
+            else f"Give {m} different answers that differ in substance, not in wording, each between {chain.open} and "
+            f"{chain.close}, in this form (two are shown):"
+        )
+        shown = self.samples[: min(m, 2)]
+        return "\n".join([wanted, *(f"{chain.open}\n{sample}\n{chain.close}" for sample in shown)])
+
     def _load(self, options: TextOptions) -> Split[P] | None:
         if options.training is None:
             if options.heldout is not None:
@@ -152,13 +167,3 @@ class TextDomain(ExactDomain, Generic[P]):
             if problem is not None:
                 problems.append(problem)
         return problems
-
-
-def _form(m: int) -> str:
-    chain = ChainFormat(m=m)
-    if m == 1:
-        return f"Put your answer between {chain.open} and {chain.close}."
-    return (
-        f"Give {m} different answers that differ in substance, not in wording. "
-        f"Put each between {chain.open} and {chain.close}."
-    )

@@ -54,6 +54,11 @@ class ToolProblem:
 class ToolDomain(TextDomain[ToolProblem]):
     name = "toolrl"
     answer_tokens = (96, 320)
+    samples = (
+        "<thought>They want the forecast.</thought>\n<tool_call>\n"
+        '{"name": "get_weather", "parameters": {"city": "Oslo", "days": 3}}\n</tool_call>',
+        "<thought>No tool is needed.</thought>\n<response>You are welcome.</response>",
+    )
 
     def components(self, problem: ToolProblem) -> tuple[str, ...]:
         return COMPONENTS

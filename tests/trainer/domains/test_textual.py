@@ -186,6 +186,9 @@ def test_prompts_state_weights_and_the_number_of_answers(name: str) -> None:
     messages = chat.prompt(problem, 3, None, goal)
     assert isinstance(messages, list)
     text = messages[-1]["content"]
+    shown = parse_chain(text, ChainFormat(m=9)).answers
+    assert [answer.text.rstrip() for answer in shown][-2:] == list(chat.samples)
+    assert all(chat.rewards(problem, answer.text).shape == goal.shape for answer in shown)
     assert "3 different answers" in text
     assert f"{chat.components(problem)[0]} {goal[0]:.2f}" in text
     assert chat.facts(problem) in "\n".join(message["content"] for message in messages) or name == "toolrl"

@@ -85,6 +85,7 @@ def chat_prompt(maze: Maze, m: int, goal: np.ndarray | None) -> str:
         if m == 1
         else f"Reply with {m} different routes that make different trade-offs. Each must reach E by itself. Put each"
     )
+    shown = "".join(f"\n{chain.open}{route}{chain.close}" for route in ("UP UP RIGHT", "RIGHT UP UP")[: min(m, 2)])
     lines = [
         f"Find a way through a {maze.size}x{maze.size} maze from S to E. Collect gold and diamonds, avoid lava.",
         "\n".join(" ".join(row) for row in maze.rows),
@@ -94,8 +95,7 @@ def chat_prompt(maze: Maze, m: int, goal: np.ndarray | None) -> str:
         f"- A route may have {maze.budget} moves.\n"
         f"- There are {counts} tiles.",
         *([] if goal is None else [goal_text(COMPONENTS, goal)]),
-        f"{wanted} between {chain.open} and {chain.close}, as words only, for example "
-        f"{chain.open}UP UP RIGHT{chain.close}.",
+        f"{wanted} between {chain.open} and {chain.close}, as words only, in this form:{shown}",
     ]
     return "\n\n".join(lines)
 
