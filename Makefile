@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help install demo test soak lint type format bench web lock clean
+.PHONY: help install demo test soak hostile lint type format bench web lock clean
 
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
@@ -25,6 +25,9 @@ soak: install ## the long tests: chaos, many seeds
 	@tools/chromium.sh
 	@$(TEST_ENV) $(PYTEST) -m soak
 
+hostile: install ## every hostile program bare and in every tier, as root and as an ordinary user; status 1 on a breach
+	@$(TEST_ENV) $(PY) -m tests.sandbox.hostile $(PROGRAMS)
+
 lint: install ## ruff (rules and format) and the type checker
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
@@ -38,7 +41,7 @@ format: install ## let ruff rewrite what it can
 	@$(PY) -m ruff format .
 
 bench: install ## every benchmark, as tables
-	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; OMP_NUM_THREADS=1 $(PY) -m benchmarks.$$(basename $$file .py) || exit 1; done
+	@for file in $$(grep -l __main__ benchmarks/*.py); do echo "== $$file"; OMP_NUM_THREADS=1 $(PY) -m benchmarks.$$(basename $$file .py) || exit 1; done
 
 web: ## rebuild the dashboard (needs Node.js 20 or newer)
 	cd service/web && npm ci && npm run build

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sandbox import Sandbox
+from sandbox import Sandbox, SandboxUnavailable, Tier
 from tests.sandbox.hostile.bare import bare_breaches, clear, must_breach
 from tests.sandbox.hostile.jailed import run_jailed
 from tests.sandbox.hostile.table import PROGRAMS, load_table
 from tests.sandbox.hostile.world import World, new_world
 
 TABLE = load_table()
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "sandbox.md"
 
 
 @pytest.fixture
@@ -32,8 +34,36 @@ def best() -> Iterator[Sandbox]:
     asyncio.run(sandbox.close())
 
 
+@pytest.fixture(scope="module")
+def lower_tiers() -> Iterator[list[Sandbox]]:
+    """One sandbox of each tier below the best that this machine can have."""
+    sandboxes = [Sandbox(concurrency=2, tier=tier, minimum_tier=Tier.CONFINED) for tier in (Tier.JAIL, Tier.CONFINED)]
+    with asyncio.Runner() as runner:
+        yield [sandbox for sandbox in sandboxes if runner.run(_can_be_had(sandbox))]
+        for sandbox in sandboxes:
+            runner.run(sandbox.close())
+
+
+async def _can_be_had(sandbox: Sandbox) -> bool:
+    try:
+        await sandbox.check()
+    except SandboxUnavailable:
+        return False
+    return True
+
+
 def test_the_table_names_every_program() -> None:
     assert sorted(TABLE) == sorted(path.stem for path in PROGRAMS.glob("*.py"))
+
+
+def test_the_docs_tell_what_there_is_and_what_confinement_does_not_stop() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+
+    for kind, count in Counter(row.kind for row in TABLE.values()).items():
+        assert f"| {kind} | {count} |" in text
+    for row in TABLE.values():
+        reason = row.not_stopped_in(Tier.CONFINED)
+        assert not reason or f"`{row.name}`: {reason}" in text
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -41,6 +71,17 @@ async def test_the_best_tier_stops_it(name: str, world: World, best: Sandbox) ->
     verdict, problems = await run_jailed(TABLE[name], world, best)
 
     assert not problems, verdict
+
+
+@pytest.mark.parametrize(
+    "name", [name if row.core else pytest.param(name, marks=pytest.mark.soak) for name, row in TABLE.items()]
+)
+async def test_lower_tiers_stop_what_they_should(name: str, world: World, lower_tiers: list[Sandbox]) -> None:
+    row = TABLE[name]
+    for sandbox in lower_tiers:
+        verdict, problems = await run_jailed(row, world, sandbox)
+
+        assert not problems or row.not_stopped_in(sandbox.tier), (verdict, problems)
 
 
 @pytest.mark.parametrize("name", [name for name, row in TABLE.items() if row.control != "none"])

@@ -42,8 +42,11 @@ class Row:
         return str(space["source"]())
 
     def ends_in(self, tier: Tier) -> list[str]:
-        """Verdicts allowed in ``tier``; where nothing may fork, what forks may also end in an error."""
-        return [*self.confined.get("ends", self.ends), "error"] if tier is Tier.CONFINED else self.ends
+        """Verdicts allowed in ``tier``.
+
+        In the tier confined a fork is an error, and files lie on a real disk, where filling it up may take too long.
+        """
+        return [*self.confined.get("ends", self.ends), "error", "timeout"] if tier is Tier.CONFINED else self.ends
 
     def not_stopped_in(self, tier: Tier) -> str:
         """Why ``tier`` is known not to stop it, else an empty text."""

@@ -45,6 +45,7 @@ class World:
             "secret_file": str(self.secret_file),
             "folder": str(self.folder),
             "marker": str(self.marker),
+            "host": os.uname().nodename,
             "port": self._tcp.getsockname()[1],
             "udp_port": self._udp.getsockname()[1],
             "abstract": self.needle,

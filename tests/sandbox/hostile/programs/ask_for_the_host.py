@@ -1,0 +1,5 @@
+import os
+
+
+def attack(context):
+    return "breached" if os.uname().nodename == context["host"] else "stopped"
