@@ -258,13 +258,23 @@ class Jail:
     def _finish(self) -> None:
         """The last report has been read, or none will be: nothing in the jail is worth waiting for."""
         if self._process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=0.2)
+            _wait(self._process, 0.2)
             self.kill()
             self._process.wait()
             _bury(self._process.pid)
         if self._scratch is not None:
             remove_scratch(self._scratch)
+
+
+def _wait(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Wait until a process has ended, without the polling of ``Popen.wait``; it is left to be reaped."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        poller = select.poll()
+        poller.register(handle, select.POLLIN)
+        poller.poll(patience_s * 1000)
+    finally:
+        os.close(handle)
 
 
 def _bury(group: int) -> None:
