@@ -28,6 +28,7 @@ from evolve.humaneval import Skipped
 from evolve.strict import explain
 from evolve.task import TestsTask
 from sandbox import Limits, Sandbox
+from sandbox.evaluation import EvaluatorSettings
 from trainer.domains.base import DomainError
 from trainer.domains.records import read_records
 
@@ -108,7 +109,7 @@ async def _cases(record: Mapping[str, Any], parameters: list[str], sandbox: Sand
     source = f"from random import Random\n{record['code_sample']}\n\n{record['input_generator']}\n"
     settings = f"PARAMETERS, TESTS, DRAWS, CHARS = {parameters!r}, {TESTS}, {_DRAWS}, {_TEST_CHARS}\n"
     result = await sandbox.run_evaluator(
-        source, {"evaluator.py": settings + _EVALUATOR}, limits=_LIMITS, packages=False
+        source, {"evaluator.py": settings + _EVALUATOR}, limits=_LIMITS, settings=EvaluatorSettings(packages=False)
     )
     try:
         cases = json.loads(result.artifacts.get("cases", "[]"))
