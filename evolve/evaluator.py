@@ -18,6 +18,7 @@ from evolve.openevolve_task import COMBINED, OpenEvolveTask
 from evolve.program import Evaluation
 from evolve.tests_task import TestsTask
 from sandbox.cases import EvaluatorResult
+from sandbox.languages import LANGUAGES
 from sandbox.runner import Sandbox
 from sandbox.verdict import Status, Verdict
 
@@ -59,7 +60,12 @@ class TestsEvaluator:
                 source, task.entry_point, self._calls, limits, preamble=task.preamble, checker=task.checker
             )
         return await self._sandbox.grade_stdio(
-            source, self._stdio, limits, preamble=task.preamble, checker=task.checker
+            source,
+            self._stdio,
+            limits,
+            preamble=task.preamble,
+            checker=task.checker,
+            language=LANGUAGES[task.language],
         )
 
 

@@ -18,6 +18,7 @@ from evolve.prompts import ShownTest
 from evolve.strict import StrictModel, unknown_key
 from sandbox.cases import DEFAULT_TOLERANCE, CallComparison, CallTest, StdioComparison, StdioTest
 from sandbox.checking import FUNCTION as CHECK
+from sandbox.languages import LANGUAGES
 from sandbox.limits import Limits
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -29,7 +30,6 @@ _OTHER_ANSWERS = {
     "unordered_nested": ", in any order at every level",
     "checker": ", or anything else that is right by the statement",
 }
-_STDIN_STUB = "import sys\n\ndata = sys.stdin.read()\n"
 
 
 class _Case(StrictModel):
@@ -167,6 +167,7 @@ class TestsTask(StrictModel):
         message. It runs in a jail of its own and is never shown in prompts. Tests that give neither ``compare`` nor
         ``tolerance`` use it.
     limits: fields of :class:`sandbox.limits.Limits`; the sandbox's own values for what is not given.
+    language: ``python``, or for standard input any of :data:`sandbox.languages.LANGUAGES`.
     target: the task scalar (mean of the tests) at which the task counts as solved, in (0, 1].
     """
 
@@ -182,7 +183,7 @@ class TestsTask(StrictModel):
     checker: Text | None = None
     limits: dict[str, float] = Field(default_factory=dict)
     target: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
-    language: Literal["python"] = "python"
+    language: str = "python"
 
     @field_validator("entry_point")
     @classmethod
@@ -195,6 +196,13 @@ class TestsTask(StrictModel):
     @classmethod
     def _storable(cls, value: str | None) -> str | None:
         check_json(value)
+        return value
+
+    @field_validator("language")
+    @classmethod
+    def _known_language(cls, value: str) -> str:
+        if value not in LANGUAGES:
+            raise ValueError(f"language must be one of {', '.join(LANGUAGES)}")
         return value
 
     @field_validator("preamble")
@@ -245,6 +253,13 @@ class TestsTask(StrictModel):
         return self
 
     @model_validator(mode="after")
+    def _only_python(self) -> Self:
+        for name in ("entry_point", "preamble"):
+            if self.language != "python" and getattr(self, name):
+                raise ValueError(f"{name} is for Python programs: remove it, or set language to 'python'")
+        return self
+
+    @model_validator(mode="after")
     def _sandbox_takes_the_tests(self) -> Self:
         for i, case in enumerate(self.tests):
             try:
@@ -284,7 +299,9 @@ class TestsTask(StrictModel):
         """The program a search starts from."""
         if self.seed_program is not None:
             return self.seed_program
-        return f"def {self.entry_point}(*args):\n    return None\n" if self.entry_point else _STDIN_STUB
+        return (
+            f"def {self.entry_point}(*args):\n    return None\n" if self.entry_point else LANGUAGES[self.language].stub
+        )
 
     @property
     def sandbox_limits(self) -> Limits | None:

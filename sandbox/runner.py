@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from sandbox.building import build_job, read_build, run_job
 from sandbox.cases import CallTest, EvaluatorResult, FunctionResult, StdioTest
 from sandbox.checking import checker_job, judge_check
 from sandbox.errors import SandboxClosed, SandboxUnavailable
@@ -21,6 +22,7 @@ from sandbox.jail.launcher import Job, Report
 from sandbox.jail.probe import find_isolation
 from sandbox.jail.run import JobRun, RunCancelledError
 from sandbox.jail.slots import Slots
+from sandbox.languages import LANGUAGES, Language
 from sandbox.limits import Limits
 from sandbox.payload import call_payload, stdio_payload
 from sandbox.tiers import Tier
@@ -99,7 +101,8 @@ class Sandbox:
         returns a bool, a number in [0, 1] or either with a message, and runs in a jail of its own.
         """
         payload = call_payload(source, entry_point, [test.args for test in tests], preamble)
-        return await self._grade(payload, tests, judge_call, limits or self.limits, checker)
+        job = Job(harness="harness", payload=payload, limits=limits or self.limits)
+        return await self._grade(job, tests, judge_call, checker)
 
     async def grade_stdio(
         self,
@@ -109,13 +112,21 @@ class Sandbox:
         *,
         preamble: str = "",
         checker: str | None = None,
+        language: Language = LANGUAGES["python"],
     ) -> list[Verdict]:
         """Run ``source`` as a program once per test and compare what it prints; one verdict a test.
 
-        preamble, checker: as for :meth:`grade_calls`, but it is ``check(stdin, expected, actual)``, three texts.
+        preamble (for Python only), checker: as for :meth:`grade_calls`, but it is ``check(stdin, expected, actual)``,
+        three texts. Raises :class:`EnvironmentUnavailable` where there is no compiler for ``language``.
         """
-        payload = stdio_payload(source, [test.stdin for test in tests], preamble)
-        return await self._grade(payload, tests, judge_stdio, limits or self.limits, checker)
+        inputs, limits = [test.stdin for test in tests], limits or self.limits
+        if not language.run:
+            job = Job(harness="harness", payload=stdio_payload(source, inputs, preamble), limits=limits)
+            return await self._grade(job, tests, judge_stdio, checker)
+        built = await self._build(language, source)
+        if isinstance(built, Verdict):
+            return [replace(built, name=test.name, tier=self.tier) for test in tests]
+        return await self._grade(run_job(language, source, built, inputs, limits), tests, judge_stdio, checker)
 
     async def run_function(
         self, source: str, entry_point: str, args: Sequence[Any] = (), limits: Limits | None = None
@@ -165,21 +176,26 @@ class Sandbox:
 
     async def _grade(
         self,
-        payload: Mapping[str, Any],
+        job: Job,
         tests: Sequence[Case],
         judge: Callable[[Case, Report, Limits], Verdict | Unchecked],
-        limits: Limits,
         checker: str | None,
     ) -> list[Verdict]:
         if checker is None and any(test.compare == "checker" for test in tests):
             raise ValueError("a test compares by 'checker', but no checker is given: give its source")
-        results = await self._results(Job(harness="harness", payload=payload, limits=limits))
+        results = await self._results(job)
         judged = [
-            broken(test.name, result) if isinstance(result, str) else judge(test, result, limits)
+            broken(test.name, result) if isinstance(result, str) else judge(test, result, job.limits)
             for test, result in zip(tests, results, strict=True)
         ]
         verdicts = await self._checked(judged, checker)
         return [replace(verdict, tier=self.tier) for verdict in verdicts]
+
+    async def _build(self, language: Language, source: str) -> bytes | Verdict:
+        language.require_tools()
+        if not language.build:
+            return b""
+        return read_build(language, (await self._results(build_job(language, source)))[0])
 
     async def _checked(self, judged: Sequence[Verdict | Unchecked], checker: str | None) -> list[Verdict]:
         """The verdicts once the task's checker has judged the answers that are left to it."""

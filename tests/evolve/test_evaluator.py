@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -235,6 +238,21 @@ async def test_standard_input(sandbox: Sandbox) -> None:
     assert (await make_evaluator(task, sandbox).evaluate(task.seed_source)).reward == (0.0, 1.0)
 
 
+@pytest.mark.skipif(shutil.which("g++", path="/usr/bin:/bin") is None, reason="there is no g++ here")
+async def test_a_task_in_another_language(sandbox: Sandbox) -> None:
+    tests = [{"stdin": "2", "expected": "4"}, {"stdin": "3", "expected": "9"}]
+    task = TestsTask.model_validate({"name": "square", "statement": "Square.", "language": "cpp", "tests": tests})
+    evaluator = make_evaluator(task, sandbox)
+
+    good = await evaluator.evaluate('#include <cstdio>\nint main() { int x; scanf("%d", &x); printf("%d", x * x); }\n')
+    bad = await evaluator.evaluate("int main( {\n")
+
+    assert good.solved
+    assert bad.statuses == (Status.ERROR, Status.ERROR)
+    assert "program.cpp:1" in bad.messages[0]
+    assert (await evaluator.evaluate(task.seed_source)).statuses == (Status.WRONG, Status.WRONG)
+
+
 async def test_the_example_task(sandbox: Sandbox) -> None:
     task = load_task(EXAMPLES / "tests" / "balanced_brackets")
     seed = await make_evaluator(task, sandbox).evaluate(task.seed_source)
@@ -277,6 +295,24 @@ async def test_openevolves_own_result_type_and_support_files(sandbox: Sandbox) -
     evaluation = await make_evaluator(task, sandbox).evaluate(task.seed_source)
     assert (evaluation.components, evaluation.reward) == (("half",), (0.5,))
     assert evaluation.artifacts == {"note": "hello"}
+
+
+async def test_the_documented_task_works(sandbox: Sandbox) -> None:
+    text = (EXAMPLES.parent / "docs" / "sandbox.md").read_text(encoding="utf-8")
+    task = TestsTask.model_validate(yaml.safe_load(re.findall(r"```yaml\n(format.*?)```", text, re.DOTALL)[0]))
+
+    found = await make_evaluator(task, sandbox).evaluate("def f(*xs: List): return [5, 5] if len(xs) == 1 else 0\n")
+    half = await make_evaluator(task, sandbox).evaluate("def f(*xs): return [4, 6]\n")
+
+    assert found.solved
+    assert half.reward == (0.5, 0.0)
+    assert half.messages[0] == "not both are prime (score 0.5)"
+
+
+def test_the_documented_language_is_the_real_one() -> None:
+    text = (EXAMPLES.parent / "docs" / "sandbox.md").read_text(encoding="utf-8")
+    source = (EXAMPLES.parent / "sandbox" / "languages" / "cpp.py").read_text(encoding="utf-8")
+    assert source.split("\n\n", 2)[2] in text
 
 
 CASCADE = """

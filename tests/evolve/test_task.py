@@ -89,6 +89,13 @@ def test_a_checker_judges_where_nothing_else_is_said() -> None:
     assert [test.compare for test in stdin.stdio_tests] == ["checker", "exact"]
 
 
+def test_another_language_has_its_own_stub() -> None:
+    task = TASK.validate_python(changed(STDIN, language="cpp"))
+
+    assert task.seed_source.startswith("int main()")
+    assert prompt_context(task).language == "cpp"
+
+
 def test_arguments_that_json_lacks() -> None:
     tests = [{"args_literal": "((1, 2), {5: 'a'}, {3})", "expected": 1}]
     task = TASK.validate_python(changed(CALLS, tests=tests))
@@ -177,6 +184,9 @@ def test_any_storable_value_survives_the_round_trip(args: list[Any], expected: A
             changed(CALLS, tests=[{"args": [NESTED], "expected": 1}]),
             "tests[0]: test args is nested more than 64 levels",
         ),
+        (changed(STDIN, language="cobol"), "language must be one of python, cpp"),
+        (changed(CALLS, language="cpp"), "entry_point is for Python programs"),
+        (changed(STDIN, language="cpp", preamble="x = 1"), "preamble is for Python programs"),
         (changed(CALLS, preamble="x ="), "preamble is not valid Python"),
         (changed(CALLS, checker="x ="), "checker is not valid Python"),
         (changed(CALLS, checker="def judge(): ..."), "checker defines no function check("),
