@@ -30,7 +30,7 @@ from evolve.config import OperatorsConfig, SearchConfig, SelectionConfig
 from evolve.driver import MemoryStore, run_search
 from evolve.evaluator import make_evaluator
 from evolve.history import trace
-from evolve.manifest import Manifest, read_manifest
+from evolve.manifest import MANIFEST_NAME, Manifest, read_manifest
 from evolve.metrics import Interval, best_at_t, mean_interval, solved_by_t
 from evolve.models import ModelClient, OpenAIModel
 from evolve.search import Search
@@ -86,6 +86,11 @@ class Study:
         digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
         return f"{method}-{seed}-{digest}.json"
 
+    def missing(self, output: Path) -> list[tuple[str, AnyTask, int]]:
+        """Method, task and seed of every run that is not stored yet."""
+        cases = [(method, task, seed) for seed in self.seeds for task in self.tasks for method in self.methods]
+        return [case for case in cases if not (output / self.key(*case)).exists()]
+
 
 async def carry_out(
     study: Study, model: ModelClient, manifest: Manifest | None, output: Path, *, runs_at_once: int, jails: int
@@ -93,9 +98,6 @@ async def carry_out(
     """Make every run of the study that has no file yet."""
     output.mkdir(parents=True, exist_ok=True)
     gate = asyncio.Semaphore(runs_at_once)
-    cases = [(method, task, seed) for seed in study.seeds for task in study.tasks for method in study.methods]
-    missing = [case for case in cases if not (output / study.key(*case)).exists()]
-    print(f"{len(cases) - len(missing)} of {len(cases)} runs are there already", file=sys.stderr)
     async with Sandbox(concurrency=jails) as sandbox, asyncio.TaskGroup() as group:
 
         async def one(method: str, task: AnyTask, seed: int) -> None:
@@ -107,7 +109,7 @@ async def carry_out(
                 part.replace(path)  # a file is a whole run or is not there
                 print(f"{method} {task.name} seed {seed}: best {content['best'][-1]:.3f}", file=sys.stderr, flush=True)
 
-        for case in missing:
+        for case in study.missing(output):
             group.create_task(one(*case))
 
 
@@ -213,42 +215,46 @@ def parser() -> argparse.ArgumentParser:
 
 
 @asynccontextmanager
-async def served(arguments: argparse.Namespace) -> AsyncIterator[tuple[OpenAIModel, Manifest | None, str]]:
-    """The model, its manifest, and what identifies it."""
-    if arguments.checkpoint is None:
-        manifest = read_manifest(arguments.manifest) if arguments.manifest else None
-        name = arguments.model or (manifest.name if manifest else None)
-        if name is None:
-            raise SystemExit("give --model (or --manifest): the name the endpoint knows the model by")
-        async with OpenAIModel(arguments.endpoint, name) as model:
-            yield model, manifest, f"{name} at an endpoint"
+async def served(arguments: argparse.Namespace) -> AsyncIterator[tuple[OpenAIModel, Manifest | None]]:
+    """The model and its manifest."""
+    if arguments.checkpoint is not None:
+        async with ModelServer(arguments.checkpoint) as server, OpenAIModel(server.url, server.name) as model:
+            yield model, server.manifest
         return
-    weights = hashlib.blake2b(digest_size=16)
-    for path in sorted(arguments.checkpoint.glob("*.safetensors")):
-        weights.update(path.read_bytes())
-    async with (
-        ModelServer(arguments.checkpoint) as server,
-        OpenAIModel(server.url, server.name) as model,
-    ):
-        yield model, server.manifest, weights.hexdigest()
+    manifest = read_manifest(arguments.manifest) if arguments.manifest else None
+    async with OpenAIModel(arguments.endpoint, identity(arguments)) as model:
+        yield model, manifest
+
+
+def identity(arguments: argparse.Namespace) -> str:
+    """A digest of the checkpoint's weights and manifest, or the name of the endpoint's model."""
+    if arguments.checkpoint is not None:
+        digest = hashlib.blake2b(digest_size=16)
+        for path in sorted([*arguments.checkpoint.glob("*.safetensors"), arguments.checkpoint / MANIFEST_NAME]):
+            digest.update(path.read_bytes())
+        return digest.hexdigest()
+    name = arguments.model or (read_manifest(arguments.manifest).name if arguments.manifest else None)
+    if name is None:
+        raise SystemExit("give --model (or --manifest): the name the endpoint knows the model by")
+    return str(name)
 
 
 async def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Carry out what is missing, and sum up all of it by method."""
-    suite = load_suite(arguments.suite)
-    async with served(arguments) as (model, manifest, identity):
-        study = Study(
-            methods=tuple(dict.fromkeys(arguments.methods)),
-            tasks=tuple(suite.tasks[: arguments.problems]),
-            seeds=tuple(range(arguments.seeds)),
-            iterations=arguments.iterations,
-            base={"lag": arguments.lag, "samples": arguments.samples, "answers": arguments.answers},
-            identity=identity,
-        )
-        await carry_out(
-            study, model, manifest, arguments.output, runs_at_once=arguments.runs_at_once, jails=arguments.jails
-        )
-    runs = read_runs(study, arguments.output)
+    """Carry out what is missing, and sum up all of it by method. Without anything missing no model is needed."""
+    study = Study(
+        methods=tuple(dict.fromkeys(arguments.methods)),
+        tasks=tuple(load_suite(arguments.suite).tasks[: arguments.problems]),
+        seeds=tuple(range(arguments.seeds)),
+        iterations=arguments.iterations,
+        base={"lag": arguments.lag, "samples": arguments.samples, "answers": arguments.answers},
+        identity=identity(arguments),
+    )
+    output, missing = arguments.output, len(study.missing(arguments.output))
+    print(f"{missing} runs are still to be made", file=sys.stderr)
+    if missing:
+        async with served(arguments) as (model, manifest):
+            await carry_out(study, model, manifest, output, runs_at_once=arguments.runs_at_once, jails=arguments.jails)
+    runs = read_runs(study, output)
     return {method: summarise(runs[method], study.iterations) for method in study.methods}
 
 

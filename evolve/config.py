@@ -231,7 +231,7 @@ class SearchConfig(StrictModel):
         all-zero reward vector. A task in OpenEvolve's format is asked with its seed program instead: only that says
         what its evaluator expects.
     prompt_chars: bound on the task's part of a chat prompt (its worked example adds about 2,000 characters); ``None``
-        allows about 40,000. A small model needs about three characters per token of its context left by max_tokens.
+        allows about 45,000. A small model needs about three characters per token of its context left by max_tokens.
     prompt_tokens: bound on a whole chat prompt in tokens: of the model's tokenizer where the search was given one, else
         estimated (:mod:`evolve.tokens`). The task's parts shrink first, then the worked example goes.
     temperature, top_p, max_tokens: of the model request; ``None`` takes the manifest's max_tokens, else 1024. A

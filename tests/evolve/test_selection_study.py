@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.selection_study import METHODS, Study, carry_out, figures, parser, read_runs, summarise
+from benchmarks.selection_study import METHODS, Study, carry_out, figures, identity, parser, read_runs, summarise
 from evolve.program import Reply, Usage
 from evolve.request import Request
 from evolve.task import TestsTask
@@ -48,12 +48,14 @@ def study(**changes: Any) -> Study:
 
 async def test_a_study_is_carried_out_once_and_summed_up(tmp_path: Path) -> None:
     plan, model = study(), Model()
+    assert len(plan.missing(tmp_path)) == 2
     with pytest.raises(FileNotFoundError):
         read_runs(plan, tmp_path)
     await carry_out(plan, model, None, tmp_path, runs_at_once=2, jails=1)
     assert model.asked == 6  # solved by the third iteration, twice
     await carry_out(plan, model, None, tmp_path, runs_at_once=2, jails=1)
     assert model.asked == 6
+    assert not plan.missing(tmp_path)
     summary = {method: summarise(runs, 4) for method, runs in read_runs(plan, tmp_path).items()}
     assert summary["elite"]["solved_at_t"] == [0, 0, 0, 1, 1]
     assert summary["elite"]["best"] == [1.0, 1.0, 1.0]
@@ -76,3 +78,7 @@ def test_every_method_has_a_configuration() -> None:
     assert len({plan.config(method).model_dump_json() for method in METHODS}) == len(METHODS)
     arguments = parser().parse_args(["--endpoint", "http://127.0.0.1:1/v1", "--methods", "lexicase", "pareto"])
     assert arguments.methods == ["lexicase", "pareto"]
+    with pytest.raises(SystemExit, match="give --model"):
+        identity(arguments)
+    shipped = parser().parse_args(["--checkpoint", "checkpoints/minicode-vpo"])
+    assert identity(shipped) != identity(parser().parse_args(["--checkpoint", "checkpoints/minicode-grpo"]))
