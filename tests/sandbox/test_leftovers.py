@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.sandbox.observe import appeared, gone
+from sandbox.jail.cgroups import Group, NoCgroupError, find_place, sweep
+from tests.sandbox.observe import appeared, gone, own_cgroups
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = """
@@ -63,3 +65,24 @@ def test_killing_bwrap_kills_its_jail() -> None:
         owner.kill()
         owner.wait()
     assert gone(f"sleep\0{mark}")
+
+
+def test_a_sandbox_with_another_memory_group_leaves_ours_alone() -> None:
+    """In version 1 two services may share the parent of one controller's groups and not the other's."""
+    try:
+        place = find_place()
+    except NoCgroupError:
+        pytest.skip("no writable cgroup here")
+    if place.version != 1:
+        pytest.skip("version 2 has one tree")
+    elsewhere = place.memory / f"vpo-test-{os.getpid()}"
+    group = Group(place)
+    elsewhere.mkdir()
+    try:
+        before = own_cgroups()
+        sweep(replace(place, memory=elsewhere))
+        assert own_cgroups() == before != []
+    finally:
+        elsewhere.rmdir()
+        group.remove()
+    assert own_cgroups() == []

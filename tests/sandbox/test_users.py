@@ -27,7 +27,7 @@ def view() -> Iterator[Path]:
 def test_the_key_tests_pass_for_an_ordinary_user(view: Path) -> None:
     files = [f"tests/sandbox/{name}" for name in KEY_TESTS]
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", "-p", "tests.sandbox.conftest", *files]
-    arguments += ["-k", "not bare"]
+    arguments += ["-k", "not bare", "-m", "not soak"]
 
     done = run_as("ordinary", view, arguments, timeout=900)
 
