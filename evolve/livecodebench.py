@@ -2,7 +2,8 @@
 
 Tests are ``stdin`` (standard input and output) or ``functional`` (each line of the input a JSON argument of a method of
 ``class Solution``). A functional problem becomes a task with that method's name as entry point, and asks for a plain
-function. Where ``stdin`` tests expect numbers with a fraction, numbers are compared by value, as the benchmark does.
+function. Where ``stdin`` tests expect numbers with a fraction, numbers are compared by value, as the benchmark does;
+and as it does, common names of the standard library are imported before every candidate.
 
 Private tests are JSON, or base64 of zlib of a *pickle of a JSON string*. Unpickling runs whatever a file tells it to,
 so nothing is unpickled here: the pickle's operations are listed without executing any, and anything but one plain
@@ -28,6 +29,16 @@ from evolve.strict import explain
 from evolve.tests_task import TestsTask
 
 MAX_PRIVATE_BYTES = 512 << 20
+PREAMBLE = """\
+import bisect, collections, functools, heapq, itertools, math, operator, re, string, sys
+from bisect import *
+from collections import *
+from functools import *
+from heapq import *
+from itertools import *
+from math import *
+from typing import *
+"""
 _FIELDS = ("question_id", "question_content", "public_test_cases", "private_test_cases", "contest_date")
 _STRING = {"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"}
 _HARMLESS = {"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"}
@@ -92,6 +103,7 @@ def to_task(record: dict[str, Any], *, max_tests: int | None = None) -> TestsTas
             "name": record["question_id"],
             "statement": _statement(record, function),
             "entry_point": function,
+            "preamble": PREAMBLE,
             "tests": [{**_test(test, function), "visible": visible} for test, visible in tests],
         }
     )

@@ -72,7 +72,8 @@ async def test_functional_problems() -> None:
     assert task.entry_point == "addAll"
     assert task.statement.endswith("without a class:\n\ndef addAll(nums: List[int], k: int) -> int:")
     async with Sandbox(concurrency=1) as sandbox:
-        evaluation = await make_evaluator(task, sandbox).evaluate("def addAll(nums, k):\n    return sum(nums) + k\n")
+        source = "def addAll(nums: List[int], k: int) -> int:\n    return reduce(lambda a, b: a + b, nums, k)\n"
+        evaluation = await make_evaluator(task, sandbox).evaluate(source)
     assert evaluation.solved
 
 
