@@ -12,6 +12,8 @@ over nine families of enumerated policies and rewards: .75 to .99 for b = 1, .71
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from trainer.estimators.groups import Floats
@@ -19,7 +21,10 @@ from trainer.estimators.groups import Floats
 
 def prefix_maxima(scalarised: Floats) -> Floats:
     """Best scalarised reward of the first i + 1 answers: shape (m, ...) in, (m, ...) out, non-decreasing along m."""
-    return np.maximum.accumulate(scalarised, axis=0)
+    maxima = scalarised.copy()
+    for before, here in itertools.pairwise(maxima):  # ufunc.accumulate takes six times as long
+        np.maximum(before, here, out=here)
+    return maxima
 
 
 def prefix_credit(prefix_scores: Floats, share: float) -> Floats:

@@ -30,13 +30,14 @@ def sobol_dirichlet(rng: np.random.Generator, alphas: Floats, count: int) -> Flo
     weights = np.ones((d, count))
     if d == 1:
         return weights.T
-    strata = scrambled_strata(rng, d - 1, count)
-    masses = np.concatenate([[0.0], np.cumsum(alphas)])
-    for row, (low, middle, high) in zip(strata, _splits(d), strict=True):
+    strata = scrambled_strata(rng, d - 1, count).astype(np.intp)
+    masses = [0.0, *np.cumsum(alphas).tolist()]
+    for row, (low, middle, high) in zip(strata, _splits(d), strict=True):  # a range's weight is in its first row
         left, right = masses[middle] - masses[low], masses[high] - masses[middle]
-        share = beta_strata(round(left, 9), round(right, 9), count)[row]
-        weights[low:middle] *= share
-        weights[middle:high] *= 1 - share
+        share = beta_strata(round(left, 9), round(right, 9), count).take(row)
+        np.multiply(weights[low], share, out=share)
+        np.subtract(weights[low], share, out=weights[middle])
+        weights[low] = share
     return weights.T
 
 

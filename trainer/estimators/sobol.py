@@ -45,13 +45,19 @@ def _reversed_points(dimensions: int, count: int) -> Words:
 def _hash(words: Words, seeds: Words) -> Words:
     """The Laine-Karras permutation: each bit changes by lower bits only, which are the higher ones of the fraction."""
     words = words + seeds
+    product = np.empty_like(words)
     for factor in (0x6C50B47C, 0xB82F1E52, 0xC7AFE638, 0x8D22F6E6):
-        words ^= words * np.uint32(factor)
+        np.multiply(words, np.uint32(factor), out=product)
+        words ^= product
     return words
 
 
 def _reversed_bits(words: Words) -> Words:
     for shift, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F)):
-        kept = np.uint32(mask)
-        words = ((words >> np.uint32(shift)) & kept) | ((words & kept) << np.uint32(shift))
+        kept, by = np.uint32(mask), np.uint32(shift)
+        low = words & kept
+        low <<= by
+        words = words >> by
+        words &= kept
+        words |= low
     return words.byteswap()
