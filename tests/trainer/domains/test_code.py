@@ -182,6 +182,15 @@ def test_what_is_wrong_with_files_is_said(tmp_path: Path) -> None:
         make_domain("code", {"since": "yesterday"})
 
 
+def test_a_name_means_one_problem(tmp_path: Path) -> None:
+    paths = [tmp_path / name / "same" / "train.jsonl" for name in ("taco", "prime")]
+    for path, record in zip(paths, (FUNCTION, PRIME), strict=True):
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(record))
+    with pytest.raises(DomainError, match="two problems are named 'same/train-0'"):
+        domain(training=list(map(str, paths)))
+
+
 def _codeio(sample: str, inputs: str = "    return {'b': rng.randint(0, 99), 'a': 1}") -> dict[str, str]:
     return {
         "task_description": "Add.",

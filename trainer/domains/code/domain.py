@@ -102,6 +102,7 @@ class CodeDomain(ProgramDomain[CodeProblem]):
         heldout = self._read(options.heldout, options) if options.heldout else None
         if heldout is None and options.since is not None:
             heldout = self._read(options.training, options, since=options.since)
+        _check_names([*training, *(heldout or ())])
         return make_split(training, heldout, _content, where=where)
 
     def _read(
@@ -112,8 +113,10 @@ class CodeDomain(ProgramDomain[CodeProblem]):
             tasks, skipped = _read_file(path, options, since, before)
             self.skipped += skipped
             if skipped:
-                log.warning("%s: %d of %d problems left out, such as %s: %s", path, len(skipped),
-                            len(skipped) + len(tasks), skipped[0].name, skipped[0].reason)  # fmt: skip
+                first = f"{skipped[0].name}: {skipped[0].reason}"
+                log.warning(
+                    "%s: %d of %d problems left out, such as %s", path, len(skipped), len(skipped) + len(tasks), first
+                )
             problems += [CodeProblem(task) for task in tasks]
         return problems
 
@@ -126,8 +129,8 @@ def _read_file(
     if records and is_livecodebench(records[0]):
         tasks, skipped = read_livecodebench(records, since=since, before=before, max_tests=options.max_tests)
     elif records and is_deepcoder(records[0]):
-        stem = path.name.split(".")[0]
-        tasks, skipped = read_deepcoder(records, prefix=stem, max_tests=options.max_tests, visible=options.visible)
+        prefix = f"{path.parent.name}/{path.name.split('.')[0]}"
+        tasks, skipped = read_deepcoder(records, prefix=prefix, max_tests=options.max_tests, visible=options.visible)
     else:
         try:
             suite = load_suite(path)
@@ -137,6 +140,14 @@ def _read_file(
     if since is not None and not (records and is_livecodebench(records[0])):
         return [], []
     return tasks, skipped
+
+
+def _check_names(problems: Sequence[CodeProblem]) -> None:
+    """Verdicts are kept by task name, so a name must mean one task."""
+    seen: dict[str, CodeProblem] = {}
+    for problem in problems:
+        if seen.setdefault(problem.task.name, problem).task != problem.task:
+            raise DomainError(f"options of domain 'code': two problems are named {problem.task.name!r}: rename a file")
 
 
 def _cut(task: TestsTask, max_tests: int) -> TestsTask:
