@@ -108,7 +108,7 @@ def files_made(job: Job) -> int:
     """Files and folders in the scratch space."""
     if CONFINEMENT in sys.modules:
         return int(sys.modules[CONFINEMENT].files_made(job, MAX_FILES + 1))
-    space = os.statvfs(".")
+    space = os.statvfs(SCRATCH)
     return space.f_files - space.f_ffree
 
 
