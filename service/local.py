@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
 from pydantic import SecretStr
 
@@ -109,14 +112,19 @@ class _Run:
 class LocalSearcher:
     """Searches here. sandbox_concurrency: jails alive at once. model_timeout_s: for one whole answer.
 
-    min_tier: the weakest isolation that programs may run in.
+    min_tier: the weakest isolation that programs may run in. folders: what evaluators may ask to see, by name.
     """
 
     def __init__(
-        self, *, sandbox_concurrency: int | None = None, model_timeout_s: float = 300.0, min_tier: Tier = Tier.JAIL
+        self,
+        *,
+        sandbox_concurrency: int | None = None,
+        model_timeout_s: float = 300.0,
+        min_tier: Tier = Tier.JAIL,
+        folders: Mapping[str, Path] | None = None,
     ) -> None:
         self._concurrency = sandbox_concurrency or os.cpu_count() or 2
-        self._min_tier = min_tier
+        self._sandbox = partial(Sandbox, self._concurrency, minimum_tier=min_tier, folders=folders)
         self._timeout_s = model_timeout_s
 
     async def __call__(self, spec: SearchSpec, watch: Watch, stop: asyncio.Event) -> Outcome:
@@ -125,7 +133,7 @@ class LocalSearcher:
         models = {arm.name: self._client(arm) for arm in spec.arms}
         gate = asyncio.Semaphore(RUNS_AT_ONCE)
         try:
-            async with Sandbox(self._concurrency, minimum_tier=self._min_tier) as sandbox, asyncio.TaskGroup() as group:
+            async with self._sandbox() as sandbox, asyncio.TaskGroup() as group:
                 for run in runs:
                     group.create_task(_carry_out(run, models[run.arm.name], sandbox, spec.iterations, gate, stop))
         except* SandboxError as errors:

@@ -193,7 +193,8 @@ async def carry_out(console: Console, searcher: Searcher, spec: SearchSpec, stop
 @asynccontextmanager
 async def _searcher(console: Console, service: str | None) -> AsyncIterator[Searcher]:
     if service is None:
-        yield LocalSearcher(min_tier=Settings().min_tier)
+        settings = Settings()
+        yield LocalSearcher(min_tier=settings.min_tier, folders=settings.folders)
         return
     async with ServiceClient(service) as client:
 
