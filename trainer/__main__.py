@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -13,7 +14,7 @@ from rich.markup import escape
 from trainer.config import ConfigError, TrainConfig, load_config
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Train models for evolutionary search.")
-console = Console()
+console = Console(quiet=os.environ.get("RANK", "0") != "0")  # of torchrun's processes the first one speaks
 
 ConfigPath = Annotated[Path, typer.Argument(help="A YAML file; see configs/.")]
 Overrides = Annotated[list[str], typer.Option("--set", help="Override a setting: a.b=value.")]
