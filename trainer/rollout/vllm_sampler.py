@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,9 @@ class VllmSampler:
                 self._reload(weights)
             else:
                 write_adapter(self._adapter(step), self._engine.model, lora, str(self._training.init))
-                self._post("load_lora_adapter", {"lora_name": self._name(step), "lora_path": str(self._adapter(step))})
+                name = self._name(step)
+                self._unload(name)  # a resumed run may have loaded it before
+                self._post("load_lora_adapter", {"lora_name": name, "lora_path": str(self._adapter(step))})
                 self._drop_adapters(step)
         self._engine.world.wait()
         if lora is not None:
@@ -93,8 +95,12 @@ class VllmSampler:
         for folder in self._config.weights.resolve().glob("step-*"):
             if folder != self._adapter(newest):
                 step = int(folder.name.removeprefix("step-"))
-                self._post("unload_lora_adapter", {"lora_name": self._name(step)}, allow={404})
+                self._unload(self._name(step))
                 shutil.rmtree(folder)
+
+    def _unload(self, name: str) -> None:
+        """Have the server forget an adapter; one that it does not know is fine."""
+        self._post("unload_lora_adapter", {"lora_name": name}, allow={httpx.codes.BAD_REQUEST, httpx.codes.NOT_FOUND})
 
     def _reload(self, weights: dict[str, torch.Tensor]) -> None:
         folder = self._config.weights.resolve()
@@ -168,9 +174,12 @@ class VllmSampler:
             await asyncio.sleep(2.0**attempt)
         raise SamplerError(f"{url} did not answer: {problem}; is the server of train.sampler.endpoint up?")
 
-    def _post(self, path: str, document: dict[str, Any], *, allow: set[int] = frozenset()) -> None:
+    def _post(self, path: str, document: dict[str, Any], *, allow: Collection[int] = ()) -> None:
         url = path if "://" in path else f"{self._config.endpoint.rstrip('/')}/{path}"
-        response = httpx.post(url, json=document, timeout=self._config.timeout_s)
+        try:
+            response = httpx.post(url, json=document, timeout=self._config.timeout_s)
+        except httpx.TransportError as error:
+            raise SamplerError(f"{url} did not answer: {type(error).__name__}: {error}; is the server up?") from None
         if response.status_code != httpx.codes.OK and response.status_code not in allow:
             problem = f"status {response.status_code}: {response.text[:300]}"
             raise SamplerError(f"{url}: {problem}; start the server as docs/training.md says")
