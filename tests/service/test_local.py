@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from evolve.tests_task import TestsTask
-from service.cli.report import rejection_lines
 from service.local import LocalSearcher
 from service.schemas import RunState, RunStatus
 from service.spec import Arm, SearchSpec
@@ -60,7 +59,6 @@ async def test_stopping_keeps_what_was_found() -> None:
         outcome = await LocalSearcher()(spec(url, iterations=500), watch, stop)
     assert outcome.curve.status is RunStatus.CANCELLED
     assert all(run.status is RunStatus.CANCELLED and run.iteration < 500 for run in outcome.runs)
-    assert rejection_lines(outcome)[0] == f"answers of a: 2 judged, {outcome.rejected['a']['known']} known"
     assert max(run.iteration for run in outcome.runs) >= 2
     assert outcome.curve.arms[0].best_at_t[-1] == 0.5
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from service.cli.report import CSV_FIELDS, checkpoints, summary_table, write_best, write_csv, write_png
+from service.cli.report import CSV_FIELDS, checkpoints, rejection_lines, summary_table, write_best, write_csv, write_png
 from service.curves import RunHistory, arm_curve
 from service.outcome import Outcome
 from service.schemas import Curve, RunState, RunStatus
@@ -65,6 +66,12 @@ def test_the_table_says_what_was_solved() -> None:
 def test_a_few_points_stand_for_the_curve(horizon: int, points: list[int]) -> None:
     assert checkpoints(horizon)[-len(points) :] == points
     assert len(checkpoints(horizon)) <= 4
+
+
+def test_what_became_of_answers_is_told_by_arm() -> None:
+    rejected = {"a/b": Counter(known=2, unparsable=3), "c": Counter()}
+    lines = rejection_lines(Outcome(curve=curve(), runs=[], rejected=rejected))
+    assert lines == ["answers of a/b: 9 judged, 3 unparsable, 2 known", "answers of c: 0 judged"]
 
 
 def test_best_programs_get_safe_file_names(tmp_path: Path) -> None:
