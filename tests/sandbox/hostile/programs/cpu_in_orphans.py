@@ -8,7 +8,7 @@ def attack(context):
     for _ in range(4):
         if os.fork() == 0:
             if os.fork() == 0:
-                while time.process_time() < 0.4:
+                while time.process_time() < 0.35:
                     pass
                 os.write(write_end, b"x")
             os._exit(0)
