@@ -4,8 +4,8 @@ Imports nothing else of this project. A candidate runs in a bubblewrap jail of i
 a bounded scratch space, an empty environment, a seccomp filter, no privilege, limits on everything; inside, a trusted
 supervisor forks one process per test. Expected answers and comparisons never enter the jail.
 
-NOT covered: holes in the kernel; timing and other side channels; memory of all processes together below ``processes``
-times ``memory_mb``; a candidate that misleads a task's own evaluator, with which it shares a process (tests tasks are
+NOT covered: holes in the kernel; timing and other side channels; without a writable cgroup (tier ``jail``), memory of
+all processes together below ``processes`` times ``memory_mb``; a candidate that misleads a task's own evaluator, with which it shares a process (tests tasks are
 immune to that).
 """
 

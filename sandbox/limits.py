@@ -13,7 +13,8 @@ class Limits:
 
     wall_s: wall-clock seconds per test.
     cpu_s: CPU seconds per test.
-    memory_mb: address space of one process, MiB (Python itself takes 15); a jail may use ``processes`` times that.
+    memory_mb: address space of one process, MiB (Python itself takes 15). In tier full it bounds the whole jail,
+    scratch space included; in tier jail all together may use ``processes`` times that.
     processes: processes and threads alive at once inside the jail.
     output_kb: bytes kept of standard output and of standard error of one test, KiB; more is an output-limit verdict.
     tmpfs_mb: writable scratch space, MiB.

@@ -165,7 +165,7 @@ def sweep(place: Place) -> list[str]:
 def _make_locked(group: Path) -> int:
     """Make a group and lock it, even if somebody takes it for an abandoned one in between; returns the lock."""
     while True:
-        group.mkdir()
+        group.mkdir(exist_ok=True)  # it may be there still, in the hands of whoever sweeps it
         with suppress(FileNotFoundError):
             lock = _open(group)
             if _locks(lock) and group.exists():
