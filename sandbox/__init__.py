@@ -5,8 +5,8 @@ a bounded scratch space, an empty environment, a seccomp filter, no privilege, l
 supervisor forks one process per test. Expected answers and comparisons never enter the jail.
 
 NOT covered: holes in the kernel; timing and other side channels; without a writable cgroup (tier ``jail``), memory of
-all processes together below ``processes`` times ``memory_mb``; a candidate that misleads a task's own evaluator, with which it shares a process (tests tasks are
-immune to that).
+all processes together below ``processes`` times ``memory_mb``; a candidate that misleads a task's own evaluator, with
+which it shares a process (tests tasks are immune to that).
 """
 
 from sandbox.cases import CallTest, EvaluatorResult, StdioTest
