@@ -32,7 +32,7 @@ def log_probabilities(
     chosen = rollouts.mask
     hidden = (_hidden if shared else _hidden_of_sequences)(model, rollouts)[chosen]
     logs, entropies = _token_statistics(model.lm_head, hidden, rollouts.ids[chosen], temperature)
-    empty = torch.zeros(rollouts.ids.shape, device=logs.device)
+    empty = torch.zeros(rollouts.ids.shape, device=logs.device, dtype=logs.dtype)
     return empty.masked_scatter(chosen, logs), empty.masked_scatter(chosen, entropies)
 
 
@@ -74,7 +74,8 @@ def _token_statistics(
     """Log-probability and entropy of N tokens from hidden states (N, H)."""
 
     def piece(states: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        logits = head(states).float() / temperature
+        logits = head(states)
+        logits = (logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits) / temperature
         normaliser = torch.logsumexp(logits, dim=-1)
         with torch.no_grad():
             chances = torch.exp(logits - normaliser[:, None])
