@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from evolve.chain import ChainFormat
@@ -85,17 +86,29 @@ def fit_chat(
     :class:`evolve.prompts.PromptError` where even the barest request is too long.
     """
     start = budget or Budget()
-    for example in (True, False):
-        room = start.total
-        while room >= _LEAST_CHARS:
-            messages = render_chat(context, chain, budget=start.scaled(room) if room < start.total else budget)
-            if not example:
-                messages = [messages[0], messages[-1]]
-            tokens = sum(count(message["content"]) + MESSAGE_TOKENS for message in messages)
-            if tokens <= limit:
-                return messages
-            room = min(room * 3 // 4, int(room * limit / tokens))
+
+    def bare(room: Budget) -> list[dict[str, str]]:
+        messages = render_chat(context, chain, budget=room)
+        return [messages[0], messages[-1]]
+
+    for render in (lambda room: render_chat(context, chain, budget=room), bare):
+        if (messages := fit_messages(render, start, limit=limit, count=count)) is not None:
+            return messages
     raise PromptError(f"the prompt needs more than the {limit} tokens it may have: raise prompt_tokens")
+
+
+def fit_messages(
+    render: Callable[[Budget], list[dict[str, str]]], start: Budget, *, limit: int, count: CountTokens
+) -> list[dict[str, str]] | None:
+    """The messages for ``start`` or a share of it, the largest that fits ``limit`` tokens; ``None``: none does."""
+    room = start.total
+    while room >= _LEAST_CHARS:
+        messages = render(start.scaled(room) if room < start.total else start)
+        tokens = sum(count(message["content"]) + MESSAGE_TOKENS for message in messages)
+        if tokens <= limit:
+            return messages
+        room = min(room * 3 // 4, int(room * limit / tokens))
+    return None
 
 
 def _request(context: PromptContext, chain: ChainFormat, budget: Budget) -> str:

@@ -243,6 +243,7 @@ class SearchConfig(StrictModel):
     models: the models, their weights and prices. model_bandit: how one of several is chosen; a model gains when a child
         is better than its parents, and costs what its prices say (without prices: seconds).
     budget: limits beside the number of iterations.
+    max_source_chars: a longer program is refused without being judged; ``None``: any length.
     dedupe: a program that the run already knows is neither judged again nor counted.
     stop_when_solved: end the run with the iteration that solves the task.
     """
@@ -273,6 +274,7 @@ class SearchConfig(StrictModel):
     budget: BudgetConfig = BudgetConfig()
     archive: ArchiveConfig = ArchiveConfig()
     selection: SelectionConfig = SelectionConfig()
+    max_source_chars: Annotated[int, Field(ge=1)] | None = None
     dedupe: bool = True
     stop_when_solved: bool = True
 

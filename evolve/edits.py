@@ -37,6 +37,7 @@ class Outcome(StrEnum):
     AMBIGUOUS = "ambiguous"
     OUTSIDE_BLOCK = "outside_block"
     MARKERS_CHANGED = "markers_changed"
+    TOO_LONG = "too_long"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,11 +64,11 @@ def has_diff_blocks(text: str) -> bool:
     return _SEARCH.search(text) is not None
 
 
-def apply_edit(answer: str, *, parent: str | None, edit: str = "whole") -> EditResult:
+def apply_edit(answer: str, *, parent: str | None, edit: str = "whole", max_chars: int | None = None) -> EditResult:
     """The program that ``answer`` makes of ``parent``; never raises, whatever a model wrote.
 
     parent: the program to edit, or the one whose fixed parts frame an answer from scratch; ``None`` without any.
-    edit: what was asked for, ``whole`` or ``diff``.
+    edit: what was asked for, ``whole`` or ``diff``. max_chars: of the new program; ``None``: any length.
     """
     try:
         if not answer.strip():
@@ -80,6 +81,8 @@ def apply_edit(answer: str, *, parent: str | None, edit: str = "whole") -> EditR
             if edit == "diff" and not _is_program(answer):
                 raise _Refused(Outcome.NO_BLOCKS, "neither a SEARCH/REPLACE block nor a program")
             source, fuzzy = _fit(answer, parent), False
+        if max_chars is not None and len(source) > max_chars:
+            raise _Refused(Outcome.TOO_LONG, f"{len(source):,} characters, at most {max_chars:,} are allowed")
     except _Refused as refused:
         return EditResult(outcome=refused.outcome, detail=refused.detail)
     if source == parent:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from pydantic import SecretStr, TypeAdapter
 
-from evolve.config import SearchConfig
+from evolve.config import ModelConfig, SearchConfig
 from evolve.driver import MemoryStore, RunSummary, run_search
+from evolve.ensemble import Ensemble
 from evolve.evaluator import make_evaluator
 from evolve.history import RunTrace, trace
 from evolve.manifest import Manifest, read_manifest
 from evolve.models import ModelClient, ModelUnavailable, OpenAIModel
+from evolve.openevolve_models import configured_models
 from evolve.program import IterationRecord, Program
 from evolve.search import Search
 from evolve.task import OpenEvolveTask, Task, TestsTask, load_task
@@ -123,7 +125,7 @@ def run(task: AnyTask | Mapping[str, Any] | str | Path, **settings: Any) -> Resu
 async def run_async(
     task: AnyTask | Mapping[str, Any] | str | Path,
     *,
-    model: ModelClient | str,
+    model: ModelClient | str | None,
     model_name: str | None = None,
     api_key: SecretStr | None = None,
     manifest: Manifest | str | Path | None = None,
@@ -142,6 +144,8 @@ async def run_async(
     task: a task, its JSON document, or the path of a task file or folder.
     model: a client (an :class:`evolve.ensemble.Ensemble` for several models), or the URL of an OpenAI-compatible
         server, ``/v1`` included; then model_name is the model there (default: the only one it has) and api_key its key.
+        ``None``: the models that a task in OpenEvolve's format names (:mod:`evolve.openevolve_models`), with the keys
+        that it names; only for tasks that you trust.
     manifest: of a checkpoint that brings its own prompts: the manifest, or the checkpoint's folder.
     config: a configuration or its fields; what a task in OpenEvolve's format says comes before it.
     on_iteration: called (and awaited, if it wants) with each record, once that is stored.
@@ -155,7 +159,9 @@ async def run_async(
     a_task, a_store = _task(task), store or MemoryStore()
     settings = _config(a_task, config)
     a_manifest = read_manifest(Path(manifest)) if isinstance(manifest, str | Path) else manifest
-    client = await _client(model, model_name, api_key) if isinstance(model, str) else model
+    client, names = await _client(a_task, model, model_name, api_key)
+    if names and not settings.models:
+        settings = settings.model_copy(update={"models": names})
     waits = _Waits(patience_s, on_pause)
     try:
         async with Sandbox(concurrency=concurrency) as sandbox:
@@ -174,8 +180,10 @@ async def run_async(
                 except ModelUnavailable as error:
                     await waits.wait(error, stop)
     finally:
-        if isinstance(model, str) and isinstance(client, OpenAIModel):
-            await client.aclose()
+        if client is not model:
+            for each in client.clients.values() if isinstance(client, Ensemble) else (client,):
+                if isinstance(each, OpenAIModel):
+                    await each.aclose()
 
 
 class _Waits:
@@ -222,7 +230,18 @@ def _config(task: AnyTask, config: SearchConfig | Mapping[str, Any] | None) -> S
     return SearchConfig.model_validate({**of_task, **given})
 
 
-async def _client(url: str, name: str | None, api_key: SecretStr | None) -> OpenAIModel:
+async def _client(
+    task: AnyTask, model: ModelClient | str | None, name: str | None, api_key: SecretStr | None
+) -> tuple[ModelClient, tuple[ModelConfig, ...]]:
+    """The client to use, and the models' names and weights where the task names them."""
+    if model is None:
+        if not isinstance(task, OpenEvolveTask):
+            raise ValueError(f"task {task.name} cannot name models: give the search one")
+        return configured_models(task)
+    return await _server(model, name, api_key) if isinstance(model, str) else model, ()
+
+
+async def _server(url: str, name: str | None, api_key: SecretStr | None) -> OpenAIModel:
     """A client for a server. Raises ``ValueError`` where no name is given and the server has not just one model."""
     if name is not None:
         return OpenAIModel(url, name, api_key)

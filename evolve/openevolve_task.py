@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from evolve.config import STRATEGY_NAMES, SearchConfig
 from evolve.openevolve import OpenEvolveConfig, split_config
 from evolve.strict import StrictModel
 from evolve.tests_task import Name, Text, check_json, check_limits, make_limits
@@ -38,7 +39,10 @@ _LANGUAGES = {
     ".sql": "sql",
 }
 FolderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
-_BUILT_IN = {"complexity": "length", "score": "scalar"}
+_BUILT_IN = {"complexity": "length", "score": "scalar", "diversity": "diversity"}
+_POPULATION = 1_000  # OpenEvolve's default
+_MIGRATION_INTERVAL = 50
+_MIGRATION_RATE = 0.1
 
 Bounds = tuple[float, float]
 
@@ -88,10 +92,18 @@ class OpenEvolveTask(StrictModel):
         if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
             return data
         config, ignored = split_config(data["config"])
+        folder = config.get("prompt", {}).get("template_dir")
+        if folder and not any(str(path).startswith(f"{_folder(folder)}/") for path in data.get("files") or ()):
+            ignored = (*ignored, f"prompt.template_dir {folder!r}, which is no folder of the task")
         already = data.get("ignored") or ()
         if not isinstance(already, list | tuple):
             return data
         return {**data, "config": config, "ignored": tuple(dict.fromkeys((*already, *ignored)))}
+
+    @property
+    def template_folder(self) -> str | None:
+        """The folder of ``files`` that may hold prompt templates."""
+        return _folder(self.config.prompt.template_dir) if self.config.prompt.template_dir else None
 
     @field_validator("files")
     @classmethod
@@ -164,6 +176,11 @@ class OpenEvolveTask(StrictModel):
         return None
 
     @property
+    def shows_artifacts(self) -> bool:
+        """Whether prompts may show what the evaluator said about a program."""
+        return self.config.prompt.include_artifacts and self.config.evaluator.enable_artifacts
+
+    @property
     def sandbox_limits(self) -> Limits:
         """The limits of one evaluation: the sandbox's for evaluators, then the configuration's, then ``limits``."""
         settings = self.config.evaluator
@@ -192,13 +209,48 @@ class OpenEvolveTask(StrictModel):
             "temperature": config.llm.temperature,
             "top_p": config.llm.top_p,
             "max_tokens": config.llm.max_tokens,
+            "max_source_chars": config.max_code_length,
             "inspirations": self._inspirations(),
             "islands": database.num_islands,
-            "migration_interval": database.migration_interval,
+            "budget": {"stagnation": config.early_stopping_patience} if config.early_stopping_patience else None,
+            "selection": self._selection() or None,
+            **self._migration(),
         }
-        archive = {"capacity": database.archive_size, "features": self._features()}
+        capacity = self._per_island(database.population_size, 262_144)
+        archive = {"capacity": capacity, "features": self._features()}
         settings["archive"] = {key: value for key, value in archive.items() if value} or None
         return {key: value for key, value in settings.items() if value is not None}
+
+    def _per_island(self, total: int | None, most: int) -> int | None:
+        """An island's share of a number of programs, at least one; islands here have an archive each."""
+        islands = self.config.database.num_islands or SearchConfig().islands
+        return None if total is None else min(most, max(1, -(-total // islands)))
+
+    def _migration(self) -> dict[str, int]:
+        """OpenEvolve counts turns of an island and moves a share of its programs, of which each turn brought one."""
+        database = self.config.database
+        settings: dict[str, int] = {}
+        turns = database.migration_interval or _MIGRATION_INTERVAL
+        if database.migration_interval is not None:
+            settings["migration_interval"] = turns * (database.num_islands or SearchConfig().islands)
+        if database.migration_rate is not None or database.migration_interval is not None:
+            rate = _MIGRATION_RATE if database.migration_rate is None else database.migration_rate
+            members = min(turns, self._per_island(database.population_size or _POPULATION, turns) or turns)
+            settings["migration_count"] = min(64, max(1, int(rate * members)))
+        return settings
+
+    def _selection(self) -> dict[str, Any]:
+        """Weights of the strategies: the ratios, and for the rest the best by a random weighting of the rewards."""
+        database = self.config.database
+        settings: dict[str, Any] = {}
+        if (elites := self._per_island(database.archive_size, 1_024)) is not None:
+            settings["elites"] = elites
+        explore, exploit = database.exploration_ratio, database.exploitation_ratio
+        if explore is None and exploit is None:
+            return settings
+        explore, exploit = 0.2 if explore is None else explore, 0.7 if exploit is None else exploit
+        weights = dict.fromkeys(STRATEGY_NAMES, 0.0) | {"explore": explore, "exploit": min(exploit, 1.0 - explore)}
+        return settings | weights | {"dirichlet": max(0.0, 1.0 - explore - exploit)}
 
     def _inspirations(self) -> int | None:
         prompt = self.config.prompt
@@ -207,12 +259,10 @@ class OpenEvolveTask(StrictModel):
         return min(16, (prompt.num_top_programs or 0) + (prompt.num_diverse_programs or 0))
 
     def _features(self) -> list[dict[str, Any]]:
-        """OpenEvolve's feature dimensions; ``diversity`` has no counterpart, as niches keep different rewards apart."""
+        """OpenEvolve's feature dimensions; ``diversity`` is that of behaviour, not of text."""
         database = self.config.database
         features: list[dict[str, Any]] = []
         for dimension in dict.fromkeys(database.feature_dimensions or ()):
-            if dimension == "diversity":
-                continue
             feature: dict[str, Any] = {"name": _BUILT_IN.get(dimension, f"metric:{dimension}")}
             bins = database.feature_bins
             bins = bins.get(dimension) if isinstance(bins, dict) else bins
@@ -222,6 +272,10 @@ class OpenEvolveTask(StrictModel):
                 feature["low"], feature["high"] = sorted(self.ranges.get(dimension, (0.0, 1.0)))
             features.append(feature)
         return features
+
+
+def _folder(name: object) -> str:
+    return str(PurePosixPath(str(name)))
 
 
 def _is_program(path: str) -> bool:

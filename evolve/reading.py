@@ -42,18 +42,20 @@ def read_reply(
     seed_source: str,
     language: str,
     known: Callable[[str], int | None],
+    max_chars: int | None = None,
 ) -> Candidates:
     """Every answer of a reply, as a child or with the reason why it is none.
 
     seed_source: the program whose fixed parts (outside EVOLVE-BLOCK markers) frame an answer from scratch.
     language: only ``python`` sources are checked for syntax.
     known: the number of the program with a digest, ``None`` for a new one.
+    max_chars: of a program.
     """
     children: list[Child] = []
     rejected: list[Rejected] = []
     seen: set[str] = set()
     for item in _answers(request, reply, chain):
-        outcome = item if isinstance(item, Rejected) else _child(*item, request, seed_source, language)
+        outcome = item if isinstance(item, Rejected) else _child(*item, request, seed_source, language, max_chars)
         if isinstance(outcome, Rejected):
             rejected.append(outcome)
         elif outcome.digest in seen:  # comes before ``known``, so that the reason does not depend on when this is read
@@ -101,9 +103,11 @@ def _is_cut(answer: Answer, text: str, finished: bool, chain: ChainFormat) -> bo
     return not text.rstrip().endswith((chain.close, "```", "~~~"))
 
 
-def _child(index: int, answer: str, request: Request, seed_source: str, language: str) -> Child | Rejected:
+def _child(
+    index: int, answer: str, request: Request, seed_source: str, language: str, max_chars: int | None
+) -> Child | Rejected:
     base = request.parent_source if request.parent_source is not None else seed_source
-    edited = apply_edit(answer, parent=base, edit=request.edit)
+    edited = apply_edit(answer, parent=base, edit=request.edit, max_chars=max_chars)
     if edited.source is None:
         return Rejected(index=index, reason="bad_edit", detail=f"{edited.outcome}: {edited.detail}")
     if language == "python" and (problem := _syntax_problem(edited.source)):

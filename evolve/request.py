@@ -9,14 +9,15 @@ import numpy as np
 
 from evolve.adaptation import Form
 from evolve.chain import ChainFormat
-from evolve.chat import Budget, fit_chat, render_chat
+from evolve.chat import Budget, fit_chat, fit_messages, render_chat
 from evolve.config import SearchConfig
 from evolve.manifest import Manifest
+from evolve.openevolve_prompt import read_templates, render
 from evolve.operators import IMPROVE, OPERATORS, carried
 from evolve.program import Program
-from evolve.prompts import PromptContext, ShownChange, render_completion, template_variables
-from evolve.randomness import derived_seed
-from evolve.task import Task, TestsTask, prompt_context
+from evolve.prompts import PromptContext, PromptError, ShownChange, render_completion, template_variables
+from evolve.randomness import derived_seed, generator
+from evolve.task import OpenEvolveTask, Task, TestsTask, prompt_context
 from evolve.tokens import CountTokens, estimate_tokens
 
 DEFAULT_MAX_TOKENS = 1024
@@ -106,7 +107,7 @@ class RequestBuilder:
             raise ValueError(f"the manifest of {manifest.name} is of kind 'completion' but has no template: add one")
         if self._completion and config.edit == "diff":
             raise ValueError("edit 'diff' needs a chat model, and the manifest asks for completions: use edit 'whole'")
-
+        self._templates = read_templates(task) if isinstance(task, OpenEvolveTask) else None
         self._variables = self._template_variables()
         if not any(weight and name in self.operators for name, weight in config.operators.weights().items()):
             raise ValueError("the manifest's template can carry none of the operators: give improve a weight")
@@ -158,7 +159,7 @@ class RequestBuilder:
         config, form = self._config, approach.form or Form(self.edits[0])
         edit = form.edit if parent else "whole"
         m, n = (1, config.samples * self.chain.m) if form.single else (self.chain.m, config.samples)
-        messages, text = self._prompt(self._context(parent, inspirations, approach, m, edit))
+        messages, text = self._prompt(self._context(parent, inspirations, approach, m, edit), iteration)
         parents = [program.number for program in (parent, approach.mate if parent else None) if program]
         move = approach.move if parent else None
         return Request(
@@ -204,15 +205,34 @@ class RequestBuilder:
             return template_variables(self._manifest.prompt.template)
         return None
 
-    def _prompt(self, context: PromptContext) -> tuple[tuple[dict[str, str], ...] | None, str | None]:
+    def _prompt(self, context: PromptContext, iteration: int) -> tuple[tuple[dict[str, str], ...] | None, str | None]:
         if self._manifest and self._completion and self._manifest.prompt.template is not None:
             return None, render_completion(self._manifest.prompt.template, context)
         chars, limit = self._config.prompt_chars, self._config.prompt_tokens
         budget = Budget().scaled(chars) if chars is not None else None
         chain = self.chain.model_copy(update={"m": context.m})
+        if self._templates is not None and context.parent is not None and self._templates.serves(context.edit):
+            return self._from_templates(context, chain, iteration, budget or Budget()), None
         if limit is None:
             return tuple(render_chat(context, chain, budget=budget)), None
         return tuple(fit_chat(context, chain, limit=limit, count=self._count_tokens, budget=budget)), None
+
+    def _from_templates(
+        self, context: PromptContext, chain: ChainFormat, iteration: int, budget: Budget
+    ) -> tuple[dict[str, str], ...]:
+        """The prompt in the task's own words."""
+        templates, limit = self._templates, self._config.prompt_tokens
+        assert templates is not None  # asked before
+
+        def rendered(room: Budget) -> list[dict[str, str]]:
+            return render(templates, context, chain, generator(self._seed, iteration, "template"), budget=room)
+
+        if limit is None:
+            return tuple(rendered(budget))
+        messages = fit_messages(rendered, budget, limit=limit, count=self._count_tokens)
+        if messages is None:
+            raise PromptError(f"the task's template needs more than {limit} tokens: raise prompt_tokens")
+        return tuple(messages)
 
     def _max_tokens(self) -> int:
         if self._manifest and (self._completion or self._config.max_tokens is None):

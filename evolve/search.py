@@ -173,6 +173,7 @@ class Search:
             seed_source=self.task.seed_source,
             language=self.task.language,
             known=self._known_number,
+            max_chars=self.config.max_source_chars,
         )
 
     def tell(

@@ -1,11 +1,11 @@
-"""Reading tasks and suites from folders and files (YAML, JSON, JSON lines, HumanEval, LiveCodeBench)."""
+"""Reading tasks and suites from folders and files (YAML, JSON, JSON lines, HumanEval, MBPP, LiveCodeBench)."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from evolve.humaneval import Skipped, is_humaneval, read_humaneval
 from evolve.livecodebench import is_livecodebench, read_livecodebench
+from evolve.mbpp import is_mbpp, read_mbpp
+from evolve.openevolve_keys import is_foreign
 from evolve.openevolve_task import EVALUATOR, MAX_FILES_CHARS, PROGRAM_STEM, OpenEvolveTask
 from evolve.strict import explain, unknown_key
 from evolve.tests_task import TestsTask
@@ -25,6 +27,11 @@ _ADAPTER: TypeAdapter[AnyTask] = TypeAdapter(Annotated[AnyTask, Field(discrimina
 _DOCUMENTS = (".yaml", ".yml", ".json")
 _TASK_FILES = tuple(f"task{suffix}" for suffix in _DOCUMENTS)
 _CONFIG_FILES = ("config.yaml", "config.yml")
+_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Iterable[Any]], tuple[list[TestsTask], list[Skipped]]]], ...] = (
+    (is_humaneval, read_humaneval),
+    (is_livecodebench, read_livecodebench),
+    (is_mbpp, read_mbpp),
+)
 _SKIPPED_FOLDERS = ("__pycache__", "openevolve_output")
 
 
@@ -67,7 +74,7 @@ def load_task(path: Path | str) -> AnyTask:
 
 
 def load_suite(path: Path | str) -> Suite:
-    """A suite: a folder of tasks, a file (``name`` and ``tasks``, JSON lines, HumanEval, LiveCodeBench), or one task.
+    """A suite: a folder of tasks, a file (``name`` and ``tasks``, JSON lines of any kind that is known), or one task.
 
     Raises :class:`TaskError`.
     """
@@ -100,20 +107,21 @@ def _from_document(name: str, document: dict[str, Any], path: Path) -> Suite:
     return _suite(given, [_parse(task, path, where=f"tasks[{i}]") for i, task in enumerate(tasks)], path)
 
 
-def _from_lines(name: str, path: Path) -> Suite:
+def read_lines(path: Path) -> list[tuple[int, Any]]:
+    """The values of a file of JSON lines, compressed or not, with their line numbers. Raises :class:`TaskError`."""
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        records = [
-            (number, json.loads(line)) for number, line in enumerate(data.decode().splitlines(), 1) if line.strip()
-        ]
+        return [(number, json.loads(line)) for number, line in enumerate(data.decode().splitlines(), 1) if line.strip()]
     except (OSError, EOFError, ValueError, RecursionError) as error:
         raise TaskError(f"{path}: not JSON lines: {error}") from None
-    if records and is_humaneval(records[0][1]):
-        tasks, skipped = read_humaneval(record for _, record in records)
-        return _suite(name, tasks, path, skipped=tuple(skipped))
-    if records and is_livecodebench(records[0][1]):
-        tasks, skipped = read_livecodebench(record for _, record in records)
-        return _suite(name, tasks, path, skipped=tuple(skipped))
+
+
+def _from_lines(name: str, path: Path) -> Suite:
+    records = read_lines(path)
+    for is_known, read in _READERS:
+        if records and is_known(records[0][1]):
+            tasks, skipped = read(record for _, record in records)
+            return _suite(name, tasks, path, skipped=tuple(skipped))
     return _suite(name, [_parse(record, path, where=f"line {number}") for number, record in records], path)
 
 
@@ -146,7 +154,12 @@ def _with_folder(document: Any, folder: Path) -> Any:
     filled = {**document, "files": files, "ignored": [*(document.get("ignored") or []), *unread]}
     config = next((folder / name for name in _CONFIG_FILES if (folder / name).is_file()), None)
     if config is not None and "config" not in document:
-        filled["config"] = _read_document(config) or {}
+        read = _read_document(config) or {}
+        if is_foreign(read):
+            files[config.name] = config.read_text(encoding="utf-8")
+            filled["ignored"].append(f"{config.name} as a configuration: it has no key of OpenEvolve's")
+        else:
+            filled["config"] = read
     return filled
 
 

@@ -53,7 +53,7 @@ def prompt_context(
     """
     evaluation = parent.evaluation if parent else None
     tests = task if isinstance(task, TestsTask) else None
-    artifacts = tests is not None or (isinstance(task, OpenEvolveTask) and task.config.prompt.include_artifacts)
+    artifacts = tests is not None or (isinstance(task, OpenEvolveTask) and task.shows_artifacts)
     return PromptContext(
         statement=task.statement if tests or parent else _with_interface(task),
         entry_point=task.entry_point,

@@ -271,7 +271,7 @@ def openevolve_folder(folder: Path) -> Path:
     folder.mkdir(parents=True)
     for name, text in OPENEVOLVE["files"].items():
         (folder / name).write_text(text)
-    write(folder / "config.yaml", {"max_iterations": 7, "checkpoint_interval": 3, "llm": {"api_key": "${SECRET}"}})
+    write(folder / "config.yaml", {"max_iterations": 7, "checkpoint_interval": 3, "llm": {"api_key": "SECRET"}})
     return folder
 
 
