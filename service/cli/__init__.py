@@ -15,6 +15,7 @@ _COMMANDS = {
     "model": ("service.cli.model", "app", "Serve a checkpoint with vLLM."),
     "search": ("service.cli.search", "search", "Search for a program that solves a task."),
     "serve": ("service.cli.serve", "serve", "Run the service: API, worker and dashboard in one process."),
+    "suite": ("service.cli.suite", "app", "Check a suite of tasks: references, flaky tests, tests that tell nothing."),
     "worker": ("service.cli.serve", "worker", "Run a worker alone, on the database of a service elsewhere."),
 }
 
