@@ -14,31 +14,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.figures import Figure, machine
-from evolve.config import OperatorsConfig, SearchConfig, SelectionConfig
-from evolve.driver import MemoryStore, run_search
-from evolve.evaluator import make_evaluator
-from evolve.history import trace
-from evolve.manifest import MANIFEST_NAME, Manifest, read_manifest
-from evolve.metrics import Interval, best_at_t, mean_interval, solved_by_t
-from evolve.models import ModelClient, OpenAIModel
-from evolve.search import Search
-from evolve.task import OpenEvolveTask, TestsTask, load_suite
-from sandbox.runner import Sandbox
-from service.model_server import ModelServer
-
-AnyTask = TestsTask | OpenEvolveTask
+from benchmarks.studies import Study, carry_out, checkpoint_identity, listed, read_runs, serve_checkpoint
+from evolve.config import OperatorsConfig, SelectionConfig
+from evolve.manifest import Manifest, read_manifest
+from evolve.metrics import best_at_t, mean_interval, solved_by_t
+from evolve.models import OpenAIModel
+from evolve.task import load_suite
 
 _CROSSOVER = {
     "selection": SelectionConfig.only("complement").model_dump(),
@@ -66,97 +57,6 @@ METHODS: dict[str, dict[str, Any]] = {
 DEFAULT_METHODS = ("mixed", "sample", "elite", "lexicase", "dirichlet", "complement")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Study:
-    """What is compared. base: search settings of every method. identity: what else a stored run depends on."""
-
-    methods: tuple[str, ...]
-    tasks: tuple[AnyTask, ...]
-    seeds: tuple[int, ...]
-    iterations: int
-    base: dict[str, Any]
-    identity: str
-
-    def config(self, method: str) -> SearchConfig:
-        return SearchConfig.model_validate({**self.base, **METHODS[method]})
-
-    def key(self, method: str, task: AnyTask, seed: int) -> str:
-        """The name of a run's file: equal exactly where the run would be the same."""
-        content = [self.identity, task.model_dump_json(), self.config(method).model_dump_json(), self.iterations, seed]
-        digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
-        return f"{method}-{seed}-{digest}.json"
-
-    def missing(self, output: Path) -> list[tuple[str, AnyTask, int]]:
-        """Method, task and seed of every run that is not stored yet."""
-        cases = [(method, task, seed) for seed in self.seeds for task in self.tasks for method in self.methods]
-        return [case for case in cases if not (output / self.key(*case)).exists()]
-
-
-async def carry_out(
-    study: Study, model: ModelClient, manifest: Manifest | None, output: Path, *, runs_at_once: int, jails: int
-) -> None:
-    """Make every run of the study that has no file yet."""
-    output.mkdir(parents=True, exist_ok=True)
-    gate = asyncio.Semaphore(runs_at_once)
-    async with Sandbox(concurrency=jails) as sandbox, asyncio.TaskGroup() as group:
-
-        async def one(method: str, task: AnyTask, seed: int) -> None:
-            async with gate:
-                content = await run_one(study, method, task, seed, model, manifest, sandbox)
-                path = output / study.key(method, task, seed)
-                part = path.with_suffix(".part")
-                part.write_text(json.dumps(content), encoding="utf-8")
-                part.replace(path)  # a file is a whole run or is not there
-                print(f"{method} {task.name} seed {seed}: best {content['best'][-1]:.3f}", file=sys.stderr, flush=True)
-
-        for case in study.missing(output):
-            group.create_task(one(*case))
-
-
-async def run_one(
-    study: Study,
-    method: str,
-    task: AnyTask,
-    seed: int,
-    model: ModelClient,
-    manifest: Manifest | None,
-    sandbox: Sandbox,
-) -> dict[str, Any]:
-    """One run, as it is stored."""
-    store, config = MemoryStore(), study.config(method)
-    summary = await run_search(
-        Search(task, config, seed=seed, manifest=manifest),
-        model=model,
-        evaluator=make_evaluator(task, sandbox),
-        store=store,
-        iterations=study.iterations,
-    )
-    assert store.seed is not None
-    run = trace(store.seed, store.records, archive=config.archive)
-    return {
-        "method": method,
-        "task": task.name,
-        "seed": seed,
-        "solved_at": run.solved_at,
-        "best": run.best.tolist(),
-        "tokens": run.spent["tokens"].tolist(),
-        "figures": run.figures,
-        "evaluations": summary.evaluations,
-    }
-
-
-def read_runs(study: Study, output: Path) -> dict[str, list[dict[str, Any]]]:
-    """The stored runs by method. Raises ``FileNotFoundError`` where one is missing."""
-    return {
-        method: [
-            json.loads((output / study.key(method, task, seed)).read_text(encoding="utf-8"))
-            for task in study.tasks
-            for seed in study.seeds
-        ]
-        for method in study.methods
-    }
-
-
 def summarise(runs: Sequence[dict[str, Any]], horizon: int) -> dict[str, Any]:
     """One method's curves and figures over its runs; an interval is ``[mean, low, high]``."""
     solved = solved_by_t([run["solved_at"] for run in runs], horizon)
@@ -164,9 +64,9 @@ def summarise(runs: Sequence[dict[str, Any]], horizon: int) -> dict[str, Any]:
     names = ("coverage", "diversity", "qd_score", "edit_success")
     return {
         "runs": len(runs),
-        "solved": _listed(mean_interval([float(run["solved_at"] is not None) for run in runs])),
-        "best": _listed(mean_interval([run["best"][-1] for run in runs])),
-        **{name: _listed(mean_interval([run["figures"][name] for run in runs])) for name in names},
+        "solved": listed(mean_interval([float(run["solved_at"] is not None) for run in runs])),
+        "best": listed(mean_interval([run["best"][-1] for run in runs])),
+        **{name: listed(mean_interval([run["figures"][name] for run in runs])) for name in names},
         "evaluations": int(sum(run["evaluations"] for run in runs)),
         "tokens": int(sum(run["tokens"][-1] for run in runs)),
         "solved_at_t": solved.tolist(),
@@ -185,10 +85,6 @@ def figures(summary: dict[str, dict[str, Any]]) -> list[Figure]:
             found.append(Figure(name=f"{method}_{label}_low", value=low, unit="share"))
             found.append(Figure(name=f"{method}_{label}_high", value=high, unit="share"))
     return found
-
-
-def _listed(interval: Interval) -> list[float]:
-    return [round(value, 4) for value in (interval.mean, interval.low, interval.high)]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -218,8 +114,8 @@ def parser() -> argparse.ArgumentParser:
 async def served(arguments: argparse.Namespace) -> AsyncIterator[tuple[OpenAIModel, Manifest | None]]:
     """The model and its manifest."""
     if arguments.checkpoint is not None:
-        async with ModelServer(arguments.checkpoint) as server, OpenAIModel(server.url, server.name) as model:
-            yield model, server.manifest
+        async with serve_checkpoint(arguments.checkpoint) as (model, its_manifest):
+            yield model, its_manifest
         return
     manifest = read_manifest(arguments.manifest) if arguments.manifest else None
     async with OpenAIModel(arguments.endpoint, identity(arguments)) as model:
@@ -229,10 +125,7 @@ async def served(arguments: argparse.Namespace) -> AsyncIterator[tuple[OpenAIMod
 def identity(arguments: argparse.Namespace) -> str:
     """A digest of the checkpoint's weights and manifest, or the name of the endpoint's model."""
     if arguments.checkpoint is not None:
-        digest = hashlib.blake2b(digest_size=16)
-        for path in sorted([*arguments.checkpoint.glob("*.safetensors"), arguments.checkpoint / MANIFEST_NAME]):
-            digest.update(path.read_bytes())
-        return digest.hexdigest()
+        return checkpoint_identity(arguments.checkpoint)
     name = arguments.model or (read_manifest(arguments.manifest).name if arguments.manifest else None)
     if name is None:
         raise SystemExit("give --model (or --manifest): the name the endpoint knows the model by")
@@ -242,7 +135,7 @@ def identity(arguments: argparse.Namespace) -> str:
 async def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Carry out what is missing, and sum up all of it by method. Without anything missing no model is needed."""
     study = Study(
-        methods=tuple(dict.fromkeys(arguments.methods)),
+        methods={name: METHODS[name] for name in arguments.methods},
         tasks=tuple(load_suite(arguments.suite).tasks[: arguments.problems]),
         seeds=tuple(range(arguments.seeds)),
         iterations=arguments.iterations,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.selection_study import METHODS, Study, carry_out, figures, identity, parser, read_runs, summarise
+from benchmarks.selection_study import METHODS, figures, identity, parser, summarise
+from benchmarks.studies import Study, carry_out, read_runs
 from evolve.program import Reply, Usage
 from evolve.request import Request
 from evolve.task import TestsTask
@@ -36,7 +37,7 @@ def study(**changes: Any) -> Study:
         "tests": [{"args": [value], "expected": abs(value)} for value in (-2, 3)],
     }
     values: dict[str, Any] = {
-        "methods": ("elite", "sample"),
+        "methods": {name: METHODS[name] for name in ("elite", "sample")},
         "tasks": (TestsTask.model_validate(body),),
         "seeds": (0,),
         "iterations": 4,
@@ -74,7 +75,7 @@ def test_a_stored_run_counts_only_where_it_would_be_the_same() -> None:
 
 
 def test_every_method_has_a_configuration() -> None:
-    plan = study(methods=tuple(METHODS))
+    plan = study(methods=METHODS)
     assert len({plan.config(method).model_dump_json() for method in METHODS}) == len(METHODS)
     arguments = parser().parse_args(["--endpoint", "http://127.0.0.1:1/v1", "--methods", "lexicase", "pareto"])
     assert arguments.methods == ["lexicase", "pareto"]
