@@ -173,6 +173,19 @@ def test_sobol_weights_err_less_than_pseudo_random_ones() -> None:
     assert advantage_error(groups, VpoConfig(), draws=2) > 0.06
 
 
+@pytest.mark.parametrize(("d", "count"), [(1, 256), (4, 256), (5, 512), (16, 2048), (17, 4096)])
+def test_the_number_of_weights_follows_the_components_that_differ(d: int, count: int) -> None:
+    rewards = np.tile(generator(8).random((2, 3, 2, d)), 3)
+    rewards[0] = 0.5
+    assert vpo_plus_weights(make_groups(rewards), VpoPlusConfig(), 0, 0).shape == (2, count, 3 * d)
+
+
+@pytest.mark.parametrize("d", [4, 8])
+def test_that_number_is_enough(d: int) -> None:
+    groups = make_groups((generator(5).random((4, 8, 3, d)) < 0.4) * 1.0)
+    assert advantage_error(groups, VpoPlusConfig(noise=0), draws=2) < 0.01
+
+
 @pytest.mark.parametrize(("sobol", "low", "high"), [(False, 0.8, 1.25), (True, 1.0, 6.0)])
 def test_the_estimated_error_is_about_the_error(sobol: bool, low: float, high: float) -> None:
     """From one draw of weights, against the scatter over 40 draws; for Sobol points an upper estimate."""
