@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evolve.loose_matching import loose_matches
 from evolve.program import parse_python
 
 _MARKER = re.compile(r"^\W*EVOLVE-BLOCK-(START|END)\b|# EVOLVE-BLOCK-(START|END)\b")
@@ -234,7 +235,7 @@ def _apply_block(
 ) -> tuple[list[str], bool]:
     """The lines after one block, and whether white space had to be forgiven."""
     touched_fixed = False
-    for find in (_exact, _without_trailing, _reindented):
+    for find in (_exact, _without_trailing, _reindented, loose_matches):
         results = [_spliced(lines, start, size, new, end) for start, size, new in find(lines, search, replace)]
         allowed = [result for result in results if regions is None or _keeps_fixed(result, regions)]
         if len(allowed) == 1:
@@ -311,6 +312,10 @@ def _reindented(lines: list[str], search: list[str], replace: list[str]) -> Iter
 
 def _move(found: list[str], search: list[str], replace: list[str]) -> list[str] | None:
     """``replace`` moved as ``search`` must be to lie on ``found``; ``None`` if no one shift does it."""
+    kept = {line.strip(): line.rstrip() for line in found if line.strip()}
+    repeated = [line.rstrip() for line in replace if line.strip() in kept]
+    if repeated and all(line == kept[line.strip()] for line in repeated):  # REPLACE is indented as the program already
+        return replace
     there, here = _indent(found[0]), _indent(search[0])
     if there.endswith(here):
         add, drop = there[: len(there) - len(here)], ""

@@ -109,8 +109,41 @@ def test_another_indentation_is_forgiven_and_kept_relative() -> None:
     assert deeper.source == "def f(x):\n    y = 1\n    return y\n"
 
 
-def test_uneven_indentation_is_not_forgiven() -> None:
-    assert edited(block("y = x\n      return y", "return x"))[0] == "search_not_found"
+def test_white_space_of_any_kind_is_forgiven() -> None:
+    expected = "def f(x):\n    return x\n"
+    assert edited(block("y = x\n      return y", "return x")) == ("applied", expected)
+    assert edited(block("\ty  =  x\n\n\treturn y", "\treturn x")) == ("applied", expected)
+    assert edited(block("    y=x", "    y=x\n    y += 1")) == (
+        "applied",
+        "def f(x):\n    y = x\n    y += 1\n    return y\n",
+    )
+    assert edited(block("    y = z", "    y = 1"))[0] == "search_not_found"
+
+
+def test_a_replacement_that_is_indented_as_the_program_stays_so() -> None:
+    assert edited(block("y = x", "    y = x\n    y += 1")) == (
+        "applied",
+        "def f(x):\n    y = x\n    y += 1\n    return y\n",
+    )
+
+
+def test_tabs_of_the_program_are_kept() -> None:
+    parent = "def f(x):\n\tif x:\n\t\treturn 1\n"
+    assert edited(block("    if x:\n        return 1", "    if x:\n        y = 2\n        return 1"), parent) == (
+        "applied",
+        "def f(x):\n\tif x:\n\t\ty = 2\n\t\treturn 1\n",
+    )
+
+
+def test_loosely_the_same_in_two_places_is_ambiguous() -> None:
+    assert edited(block("a=1", "a=2"), "a = 1\nb\na =  1\n") == ("ambiguous", None)
+
+
+def test_a_program_may_be_too_long() -> None:
+    long = apply_edit("x = 1\n" * 9, parent=PLAIN, edit="whole", max_chars=50)
+    assert (long.outcome, long.source) == (Outcome.TOO_LONG, None)
+    assert "54 characters, at most 50" in long.detail
+    assert apply_edit("x = 1\n", parent=PLAIN, edit="whole", max_chars=6).outcome == "applied"
 
 
 def test_crlf_is_kept_and_read() -> None:
