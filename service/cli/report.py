@@ -22,7 +22,8 @@ def summary_table(curve: Curve) -> Table:
     points = checkpoints(horizon)
     table = Table(title=f"after {horizon} iterations", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("arm", "solved", *(f"best@{t}" for t in points), "judged", "tokens"):
-        table.add_column(heading, justify="left" if heading == "arm" else "right", no_wrap=heading != "arm")
+        is_arm = heading == "arm"  # its names, however long, are folded: shortened they would all look alike
+        table.add_column(heading, justify="left" if is_arm else "right", no_wrap=not is_arm, overflow="fold")
     for arm in curve.arms:
         best = [f"{arm.best_at_t[min(t, arm.t[-1])]:.3f}" for t in points]
         table.add_row(
@@ -42,9 +43,9 @@ def rejection_lines(outcome: Outcome) -> list[str]:
 
 
 def checkpoints(horizon: int) -> list[int]:
-    """At most four iterations worth showing, the last among them."""
+    """At most three iterations worth showing, the last among them: more leave no room for the arms' names."""
     marks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000) if t < horizon * 0.8]
-    return [*marks[-3:], horizon]
+    return [*marks[-2:], horizon]
 
 
 def write_csv(curve: Curve, path: Path) -> None:
