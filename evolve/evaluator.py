@@ -11,7 +11,7 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from evolve.openevolve_task import COMBINED, OpenEvolveTask
@@ -93,12 +93,14 @@ class OpenEvolveEvaluator:
     """Runs the task's own evaluator beside the candidate.
 
     The reward components are fixed before any other candidate is judged: by the task's ``ranges`` or, where they name
-    none, by the metrics of the seed program, which is evaluated once for that if it is not the first to come.
+    none, by the metrics of the seed program, which is evaluated once for that if it is not the first to come. So is
+    which metrics are open (:func:`open_metrics`).
     """
 
     def __init__(self, task: OpenEvolveTask, sandbox: Sandbox) -> None:
         self._task, self._sandbox = task, sandbox
         self._components = task.components
+        self._open: frozenset[str] = frozenset()
         self._fixing = asyncio.Lock()
         self._warned = False
 
@@ -109,6 +111,7 @@ class OpenEvolveEvaluator:
                     seed = await self._run(self._task.seed_source)
                     if seed.verdict.status is Status.INFRASTRUCTURE:
                         return evaluation_of_metrics(self._task, (COMBINED,), seed)
+                    self._open = open_metrics(self._task, seed.metrics)
                     stage = f"{seed.artifacts.get('failure_stage')}_passed"  # only a failure gives this metric
                     self._components = component_names(self._task, [n for n in seed.metrics if n != stage])
                     if source == self._task.seed_source:
@@ -123,7 +126,7 @@ class OpenEvolveEvaluator:
 
     def _judge(self, result: EvaluatorResult) -> Evaluation:
         beyond = _beyond_default_range(self._task, result.metrics)
-        if beyond and not self._warned:
+        if beyond and beyond not in self._open and not self._warned:
             self._warned = True
             log.warning(
                 "task %s: metric %s is %g, outside of [0, 1]: it is clamped and cannot solve the task; declare its "
@@ -132,7 +135,23 @@ class OpenEvolveEvaluator:
                 beyond,
                 result.metrics[beyond],
             )
-        return evaluation_of_metrics(self._task, self._components, result)
+        return evaluation_of_metrics(self._task, self._components, result, self._open)
+
+
+def open_metrics(task: OpenEvolveTask, seed: Mapping[str, float]) -> frozenset[str]:
+    """Metrics without a declared range that [0, 1] cannot be the range of, as the seed program shows.
+
+    They lie outside of it there; ``combined_score`` also where the seed program has reached 1, for then there would be
+    nothing to search for. The whole line is their range (:func:`squashed`).
+    """
+    names = [name for name in _bounded(seed) if name not in task.ranges]
+    outside = {name for name in names if not -_SLACK <= seed[name] <= 1.0 + _SLACK}
+    return frozenset(outside | {name for name in names if name == COMBINED and seed[name] >= 1.0 - _SLACK})
+
+
+def squashed(value: float) -> float:
+    """A number of the whole line in (0, 1), larger for larger ones: 0 gives 0.5, 1 gives 0.75, -1 gives 0.25."""
+    return 0.5 + value / (2.0 * (1.0 + abs(value)))
 
 
 def component_names(task: OpenEvolveTask, metrics: Iterable[str]) -> tuple[str, ...]:
@@ -142,8 +161,10 @@ def component_names(task: OpenEvolveTask, metrics: Iterable[str]) -> tuple[str, 
     return tuple(name for name in names if name not in features) or tuple(names) or (COMBINED,)
 
 
-def evaluation_of_metrics(task: OpenEvolveTask, components: tuple[str, ...], result: EvaluatorResult) -> Evaluation:
-    """What an evaluator's result says about a candidate. A component that it did not give is 0."""
+def evaluation_of_metrics(
+    task: OpenEvolveTask, components: tuple[str, ...], result: EvaluatorResult, opened: frozenset[str] = frozenset()
+) -> Evaluation:
+    """What an evaluator's result says of a candidate; a component that it did not give is 0. opened: open metrics."""
     verdict = result.verdict
     artifacts = {clean(name)[:_NAME_CHARS]: clean(text) for name, text in result.artifacts.items()}
     if verdict.status is not Status.PASSED:
@@ -158,10 +179,13 @@ def evaluation_of_metrics(task: OpenEvolveTask, components: tuple[str, ...], res
         )
     metrics = {name: result.metrics[name] for name in _bounded(result.metrics)}
     metrics = {clean(name): value for name, value in metrics.items() if math.isfinite(value)}
-    judged = [_component(task, name, metrics.get(name)) for name in components]
+    judged = [_component(task, name, metrics.get(name), opened) for name in components]
     reward = tuple(value for value, _, _ in judged)
     combined = metrics.get(COMBINED)
-    scalar = math.fsum(reward) / len(reward) if combined is None else scaled(combined, task.ranges.get(COMBINED))
+    if combined is None:
+        scalar = math.fsum(reward) / len(reward)
+    else:
+        scalar = squashed(combined) if COMBINED in opened else scaled(combined, task.ranges.get(COMBINED))
     return Evaluation(
         components=components,
         reward=reward,
@@ -176,10 +200,14 @@ def evaluation_of_metrics(task: OpenEvolveTask, components: tuple[str, ...], res
     )
 
 
-def _component(task: OpenEvolveTask, name: str, value: float | None) -> tuple[float, Status, str]:
+def _component(
+    task: OpenEvolveTask, name: str, value: float | None, opened: frozenset[str]
+) -> tuple[float, Status, str]:
     """Reward in [0, 1], status and message of one component."""
     if value is None:
         return 0.0, Status.ERROR, f"the evaluator gave no finite number for {name}"
+    if name in opened:
+        return squashed(value), Status.WRONG, f"{name} is {value:.6g}; higher is better"
     low, high = task.ranges.get(name, (0.0, 1.0))
     reward = scaled(value, (low, high))
     if reward >= 1.0 - _SLACK:

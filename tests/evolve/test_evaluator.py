@@ -363,12 +363,13 @@ async def test_what_a_task_needs_and_the_machine_lacks_is_said(sandbox: Sandbox)
 async def test_the_warning_about_an_undeclared_range_comes_once(
     sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
-    task = openevolve(LOADING + "def evaluate(path):\n    return {'combined_score': load(path).VALUE * 10}\n")
+    task = openevolve(LOADING + "def evaluate(path):\n    return {'combined_score': load(path).VALUE * 2}\n")
     evaluator = OpenEvolveEvaluator(task, sandbox)
     with caplog.at_level(logging.WARNING, logger="evolve.evaluator"):
-        seed = await evaluator.evaluate(task.seed_source)
-        await evaluator.evaluate("VALUE = 0.5\n")
-    assert (seed.scalar, seed.solved, seed.metrics) == (1.0, False, {"combined_score": 2.5})
+        await evaluator.evaluate(task.seed_source)
+        better = await evaluator.evaluate("VALUE = 0.75\n")
+        await evaluator.evaluate("VALUE = 0.8\n")
+    assert (better.scalar, better.solved, better.metrics) == (1.0, False, {"combined_score": 1.5})
     assert len(caplog.records) == 1
     assert "declare its range" in caplog.text
 
