@@ -130,6 +130,7 @@ class OpenAIModel:
             timeout=httpx.Timeout(None, connect=connect_timeout_s),  # the whole of a request is timed in _post
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=connections),
             transport=transport,
+            verify=httpx.URL(self.base_url).scheme == "https",  # reading the certificates takes longer than a short run
             trust_env=httpx.URL(self.base_url).host not in _LOOPBACK,  # a proxy cannot reach this machine's own servers
         )
 

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import warnings
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from sandbox.verdict import Status
@@ -129,6 +130,7 @@ class IterationRecord:
     elapsed_s: float = field(default=0.0, compare=False)
 
 
+@lru_cache(maxsize=256)  # every answer is asked for twice, among its chain's and among the run's
 def source_digest(source: str) -> str:
     """Digest of a Python program's syntax tree, so that layout and comments do not count.
 
