@@ -24,6 +24,8 @@ from service.schemas import (
     RunState,
     RunStatus,
     SearchDetail,
+    SearchPage,
+    SearchSummary,
 )
 from service.spec import SearchSpec
 
@@ -84,6 +86,15 @@ class ServiceClient:
         """One search with its runs."""
         return SearchDetail.model_validate_json((await self._request("GET", f"/search/{search_id}")).content)
 
+    async def searches(self, limit: int = 50) -> list[SearchSummary]:
+        """The newest searches, newest first."""
+        response = await self._request("GET", "/search", params={"limit": limit})
+        return SearchPage.model_validate_json(response.content).searches
+
+    async def resume(self, search_id: str) -> SearchDetail:
+        """Let the runs of a search go on that were cancelled or have failed; one that runs stays as it is."""
+        return SearchDetail.model_validate_json((await self._request("POST", f"/search/{search_id}/resume")).content)
+
     async def cancel(self, search_id: str) -> None:
         """Stop a search; one that is over already stays as it is."""
         try:
@@ -113,9 +124,9 @@ class ServiceClient:
         first = f"/search/{search_id}/iterations?limit=500" + (f"&run={run_id}" if run_id else "")
         return [iteration async for page in self._pages(IterationPage, first) for iteration in page.iterations]
 
-    async def events(self, search_id: str) -> AsyncIterator[ServerEvent]:
-        """Every event of a search from its first, each once, until it is over; reconnects where the stream breaks."""
-        last, failures = "0", 0
+    async def events(self, search_id: str, after: int = 0) -> AsyncIterator[ServerEvent]:
+        """Every event of a search after one, each once, until it is over; reconnects where the stream breaks."""
+        last, failures = str(after), 0
         while True:
             try:
                 async for event in self._stream(search_id, last):
@@ -182,17 +193,27 @@ class RemoteSearcher:
         search = await self._client.create(spec)
         if self._created:
             self._created(search)
+        return await self.follow(search, watch, stop)
+
+    async def follow(self, search: SearchDetail, watch: Watch, stop: asyncio.Event) -> Outcome:
+        """Watch a search of the service from the state it is in until it is over. Raises :class:`ServiceError`."""
+        for run in search.runs:
+            watch(run)
         cancelling = asyncio.create_task(self._cancel_when(stop, search.id))
         try:
-            async for event in self._client.events(search.id):
+            async for event in self._client.events(search.id, search.last_event):
                 if (state := run_state(event)) is not None:
                     watch(state)
         finally:
             cancelling.cancel()
-        final = await self._client.show(search.id)
-        best = {run.id: await self._client.best_source(search.id, run.id) for run in final.runs}
+        return await self.outcome(search.id)
+
+    async def outcome(self, search_id: str) -> Outcome:
+        """What the service has of a search by now."""
+        final = await self._client.show(search_id)
+        best = {run.id: await self._client.best_source(search_id, run.id) for run in final.runs}
         return Outcome(
-            curve=await self._client.curve(search.id),
+            curve=await self._client.curve(search_id),
             runs=final.runs,
             best={run: source for run, source in best.items() if source is not None},
             rejected=await self._rejected(final),

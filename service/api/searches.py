@@ -12,7 +12,7 @@ from service.api.dependencies import SearchDep, ServicesDep, SessionDep
 from service.api.problems import RESPONSES, ApiProblem
 from service.db.curve import search_curve
 from service.db.models import SearchRow
-from service.db.searches import arm_totals, cancel_search, create_search, list_runs, list_searches
+from service.db.searches import arm_totals, cancel_search, create_search, list_runs, list_searches, resume_search
 from service.db.states import search_detail, search_summary
 from service.schemas import Curve, RunStatus, SearchDetail, SearchPage
 from service.services import Services
@@ -62,6 +62,22 @@ async def cancel(search: SearchDep, services: ServicesDep, session: SessionDep) 
         await session.commit()
         await services.hub.publish(events)
         await _stop_jobs(services, job_ids)
+    return await _detail(session, search)
+
+
+@router.post("/{search_id}/resume", status_code=202, operation_id="resumeSearch")
+async def resume(search: SearchDep, services: ServicesDep, session: SessionDep) -> SearchDetail:
+    """Let the runs of a cancelled or failed search go on from what they have; nothing that is stored is asked again.
+
+    Resuming one that is under way changes nothing.
+    """
+    status = RunStatus(search.status)
+    if status is RunStatus.DONE:
+        raise ApiProblem(409, "The search is done", f"Search {search.id} is done: there is nothing to go on with.")
+    if status.over:
+        events = await resume_search(session, search)
+        await session.commit()
+        await services.hub.publish(events)
     return await _detail(session, search)
 
 

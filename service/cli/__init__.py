@@ -10,12 +10,16 @@ from typing import Any
 import typer
 
 _COMMANDS = {
+    "compare": ("service.cli.compare", "compare", "Compare the models of stored searches."),
+    "curve": ("service.cli.curve", "curve", "The curves of a stored search."),
     "demo": ("service.cli.demo", "demo", "Everything at once: start, search with two models, draw the curves."),
     "doctor": ("service.cli.doctor", "doctor", "What this machine can do, what it lacks, and how to get that."),
     "model": ("service.cli.model", "app", "Serve a checkpoint with vLLM."),
+    "resume": ("service.cli.resume", "resume", "Go on with a search that was interrupted."),
     "search": ("service.cli.search", "search", "Search for a program that solves a task."),
     "serve": ("service.cli.serve", "serve", "Run the service: API, worker and dashboard in one process."),
     "suite": ("service.cli.suite", "app", "Check a suite of tasks: references, flaky tests, tests that tell nothing."),
+    "show": ("service.cli.show", "show", "What is known of a stored search, or which there are."),
     "worker": ("service.cli.serve", "worker", "Run a worker alone, on the database of a service elsewhere."),
 }
 

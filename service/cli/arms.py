@@ -34,6 +34,13 @@ class ModelChoice:
     model: str | None = None
     folder: Path | None = None
 
+    @property
+    def text(self) -> str:
+        """It as :func:`parse_choice` reads it, wherever the next command is typed."""
+        url = f"{self.url}#{self.model}" if self.model else self.url
+        where = str(self.folder.resolve()) if self.folder else url
+        return f"{self.label}={where}" if self.label else str(where)
+
 
 def parse_choice(text: str) -> ModelChoice:
     """Read one ``--model``. Raises :class:`ModelChoiceError`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -24,16 +24,22 @@ class Progress:
     """Keeps the last state of every run and shows it. Call it with each changed state.
 
     console: where to; a terminal gets a live table, anything else one line per event worth one.
+    totals: number of runs by arm. iterations: of each run.
     """
 
-    def __init__(self, console: Console, spec: SearchSpec) -> None:
+    def __init__(self, console: Console, totals: Mapping[str, int], iterations: int) -> None:
         self._console = console
-        self._iterations = spec.iterations
-        self._total = {arm.name: len(spec.tasks) * len(spec.seeds) for arm in spec.arms}
+        self._iterations = iterations
+        self._total = dict(totals)
         self._single = len(self._total) == 1 and sum(self._total.values()) == 1
         self._runs: dict[str, RunState] = {}
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self._shown = 0.0
+
+    @classmethod
+    def of(cls, console: Console, spec: SearchSpec) -> Self:
+        """For a search that is about to start."""
+        return cls(console, {arm.name: len(spec.tasks) * len(spec.seeds) for arm in spec.arms}, spec.iterations)
 
     def __enter__(self) -> Self:
         self._shown = time.monotonic()

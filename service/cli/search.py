@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,22 +17,24 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from evolve.config import SearchConfig
+from evolve.journal import JournalError
 from evolve.manifest import ManifestError
 from evolve.openevolve import explain_ignored
 from evolve.strict import explain
 from evolve.suite import Suite, TaskError, load_suite
-from evolve.task import OpenEvolveTask
+from evolve.task import OpenEvolveTask, TestsTask
 from sandbox.errors import SandboxError
-from service.cli.arms import ModelChoiceError, open_arms, parse_choice
+from service.cli.arms import ModelChoice, ModelChoiceError, open_arms, parse_choice
 from service.cli.progress import Progress, stop_on_signals
 from service.cli.report import rejection_lines, summary_table, write_best, write_csv, write_png
 from service.client import RemoteSearcher, ServiceClient, ServiceError
+from service.folder import KeptSearch, SearchFolder
 from service.local import LocalSearcher
 from service.model_server import ModelServerError
 from service.outcome import Outcome, Searcher
 from service.schemas import RunStatus, SearchDetail
 from service.settings import Settings
-from service.spec import SearchSpec
+from service.spec import Arm, SearchSpec
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
 EXPECTED_ERRORS = (
@@ -42,6 +44,7 @@ EXPECTED_ERRORS = (
     ManifestError,
     ServiceError,
     SandboxError,
+    JournalError,
     ValueError,
     OSError,
 )
@@ -74,6 +77,20 @@ class Plan:
             )
         except ValidationError as error:
             raise ValueError(explain(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A search that has ended. again: the command that goes on with it, where it was stopped and is kept.
+
+    suffixes: of the best programs' files, by task; ``.py`` where it says nothing.
+    """
+
+    title: str
+    outcome: Outcome
+    stopped: bool
+    again: str | None = None
+    suffixes: Mapping[str, str] = field(default_factory=dict)
 
 
 def search(
@@ -111,7 +128,8 @@ def search(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the search. (default: the suite's)")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for curve.csv, curve.png and each run's best program.")
+        Path | None,
+        typer.Option(help="Folder to keep the search in, with curve.csv, curve.png and each run's best program."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object at the end, and nothing else.")
@@ -119,12 +137,13 @@ def search(
 ) -> None:
     """Search for programs that solve TASK, and say how far each model came.
 
-    Without --service everything happens in this process, and nothing is stored but what --out writes. The first Ctrl-C
-    stops gracefully, with what was found; a second one at once.
+    Without --service everything happens in this process, and is kept in the folder --out, if there is one. The first
+    Ctrl-C stops gracefully, with what was found, and says how to go on; a second one stops at once.
     """
     console = Console(stderr=as_json)
     given = {"lag": lag, "temperature": temperature, "edit": edit, "strategy": strategy}
-    try:
+
+    async def work() -> Finished:
         plan = Plan(
             suite=load_suite(task),
             models=tuple(model),
@@ -137,16 +156,28 @@ def search(
             name=name,
         )
         _warn(console, plan.suite)
-        outcome, stopped = asyncio.run(_run(console, plan, service))
+        return await (_search_here(console, plan, out) if service is None else _search_there(console, plan, service))
+
+    finished = run_command("search", work)
+    report(console, finished, out=out, as_json=as_json)
+    raise typer.Exit(exit_status(finished))
+
+
+def run_command(name: str, work: Callable[[], Coroutine[Any, Any, Finished]]) -> Finished:
+    """What comes of ``work``; what goes wrong is said in a line, and ends the command."""
+    try:
+        return asyncio.run(work())
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Exit(INTERRUPTED) from None
     except EXPECTED_ERRORS as error:
-        Console(stderr=True).print(f"vpo search: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"vpo {name}: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(USAGE if isinstance(error, ValueError) else FAILED) from None
-    report(console, plan, outcome, out=out, as_json=as_json)
-    failed = any(run.status is RunStatus.FAILED for run in outcome.runs)
-    if stopped or failed:
-        raise typer.Exit(INTERRUPTED if stopped else FAILED)
+
+
+def exit_status(finished: Finished) -> int:
+    """0 where every run is done, else why not."""
+    failed = any(run.status is RunStatus.FAILED for run in finished.outcome.runs)
+    return INTERRUPTED if finished.stopped else FAILED if failed else 0
 
 
 def read_search_config(path: Path | None, given: dict[str, Any]) -> SearchConfig:
@@ -165,43 +196,51 @@ def read_search_config(path: Path | None, given: dict[str, Any]) -> SearchConfig
         raise ValueError(explain(error)) from None
 
 
-async def _run(console: Console, plan: Plan, service: str | None) -> tuple[Outcome, bool]:
-    """The outcome, and whether it was stopped."""
-    stop = asyncio.Event()
-    choices = [parse_choice(text) for text in plan.models]
-    where = "the search on the service is cancelled" if service else "finishing what is under way"
-    with stop_on_signals(console, stop, then=f"stopping: {where}; once more to stop at once"):
-        async with (
-            _searcher(console, service) as searcher,
-            open_arms(
-                choices,
-                samples=plan.samples,
-                answers=plan.answers,
-                api_key_env=plan.api_key_env,
-                tell=console.print,
-            ) as arms,
-        ):
-            return await carry_out(console, searcher, plan.spec(arms), stop), stop.is_set()
+async def _search_here(console: Console, plan: Plan, out: Path | None) -> Finished:
+    folder = SearchFolder(out) if out is not None else None
+    if folder is not None:
+        folder.check_free()  # before any model is started
+    again = f"vpo resume {out}" if folder else None
+    how = f"go on with `{again}`; " if again else ""
+    settings, choices, stop = Settings(), [parse_choice(text) for text in plan.models], asyncio.Event()
+    with stop_on_signals(console, stop, then=f"stopping: finishing what is under way; {how}once more to stop at once"):
+        async with _arms(console, plan, choices) as arms:
+            spec = plan.spec(arms)
+            if folder is not None:
+                folder.begin(KeptSearch(models=tuple(choice.text for choice in choices), spec=spec))
+            searcher = LocalSearcher(min_tier=settings.min_tier, folders=settings.folders, kept=folder)
+            outcome = await carry_out(console, searcher, spec, stop)
+    return Finished(spec.name, outcome, stop.is_set(), again, suffixes_of(spec.tasks))
+
+
+async def _search_there(console: Console, plan: Plan, service: str) -> Finished:
+    choices, stop = [parse_choice(text) for text in plan.models], asyncio.Event()
+    number = ""
+
+    def created(found: SearchDetail) -> None:
+        nonlocal number
+        number = found.id
+        console.print(f"search {found.id}: {client.dashboard(found.id)}", markup=False, highlight=False)
+
+    then = "stopping: the search on the service is cancelled; once more to stop at once"
+    with stop_on_signals(console, stop, then=then):
+        async with ServiceClient(service) as client, _arms(console, plan, choices) as arms:
+            spec = plan.spec(arms)
+            outcome = await carry_out(console, RemoteSearcher(client, created), spec, stop)
+    again = f"vpo resume {number} --service {service}"
+    return Finished(spec.name, outcome, stop.is_set(), again, suffixes_of(spec.tasks))
+
+
+def _arms(console: Console, plan: Plan, choices: Sequence[ModelChoice]) -> AbstractAsyncContextManager[tuple[Arm, ...]]:
+    return open_arms(
+        choices, samples=plan.samples, answers=plan.answers, api_key_env=plan.api_key_env, tell=console.print
+    )
 
 
 async def carry_out(console: Console, searcher: Searcher, spec: SearchSpec, stop: asyncio.Event) -> Outcome:
     """Run a search and show how it goes."""
-    with Progress(console, spec) as progress:
+    with Progress.of(console, spec) as progress:
         return await searcher(spec, progress, stop)
-
-
-@asynccontextmanager
-async def _searcher(console: Console, service: str | None) -> AsyncIterator[Searcher]:
-    if service is None:
-        settings = Settings()
-        yield LocalSearcher(min_tier=settings.min_tier, folders=settings.folders)
-        return
-    async with ServiceClient(service) as client:
-
-        def created(found: SearchDetail) -> None:
-            console.print(f"search {found.id}: {client.dashboard(found.id)}", markup=False, highlight=False)
-
-        yield RemoteSearcher(client, created)
 
 
 def _warn(console: Console, suite: Suite) -> None:
@@ -212,8 +251,14 @@ def _warn(console: Console, suite: Suite) -> None:
             console.print(f"{task.name}: {note}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
-def report(console: Console, plan: Plan, outcome: Outcome, *, out: Path | None, as_json: bool) -> None:
+def suffixes_of(tasks: Iterable[TestsTask | OpenEvolveTask]) -> dict[str, str]:
+    """The suffix of the programs of each task in OpenEvolve's format, by its name."""
+    return {task.name: task.suffix for task in tasks if isinstance(task, OpenEvolveTask)}
+
+
+def report(console: Console, finished: Finished, *, out: Path | None, as_json: bool) -> None:
     """Print what came of a search, and write its files."""
+    outcome = finished.outcome
     for run in outcome.runs:
         if run.error:
             text = f"{run.arm}, {run.task}, seed {run.seed}: {run.error}"
@@ -231,7 +276,8 @@ def report(console: Console, plan: Plan, outcome: Outcome, *, out: Path | None, 
             console.print(Syntax(source.rstrip(), "python") if console.is_terminal else source.rstrip(), markup=False)
     if out is not None:
         write_csv(outcome.curve, out / "curve.csv")
-        write_png(outcome.curve, out / "curve.png", title=plan.name or plan.suite.name)
-        suffixes = {task.name: task.suffix if isinstance(task, OpenEvolveTask) else ".py" for task in plan.suite.tasks}
-        write_best(outcome, out / "best", [suffixes[run.task] for run in outcome.runs])
+        write_png(outcome.curve, out / "curve.png", title=finished.title)
+        write_best(outcome, out / "best", [finished.suffixes.get(run.task, ".py") for run in outcome.runs])
         console.print(f"written: {out}/curve.png, {out}/curve.csv, {out}/best/", markup=False, highlight=False)
+    if finished.again and any(run.status is not RunStatus.DONE for run in outcome.runs):
+        console.print(f"go on with: {finished.again}", markup=False, highlight=False, soft_wrap=True)

@@ -107,6 +107,25 @@ async def cancel_search(session: AsyncSession, search: SearchRow) -> tuple[list[
     return [run.job_id for run in runs if run.job_id is not None], events
 
 
+async def resume_search(session: AsyncSession, search: SearchRow) -> list[Event]:
+    """Put a search's cancelled and failed runs back into the queue: each goes on from what it has stored.
+
+    Returns the events to publish, after the commit.
+    """
+    ended = and_(RunRow.search_id == search.id, RunRow.status.in_([str(RunStatus.CANCELLED), str(RunStatus.FAILED)]))
+    values = {"status": str(RunStatus.QUEUED), "message": None, "failures": 0, "worker": None, "finished_at": None}
+    runs = (await session.scalars(update(RunRow).where(ended).values(values).returning(RunRow))).all()
+    await enqueue_runs(session, [run.id for run in runs])
+    contents = [RunEvent(search=str(search.id), run=run_state(run, search)) for run in runs]
+    events = [await append_event(session, search.id, content) for content in contents]
+    again = {"status": str(RunStatus.QUEUED), "finished_at": None}
+    await session.execute(update(SearchRow).where(SearchRow.id == search.id).values(again))
+    status = SearchEvent(search=str(search.id), status=RunStatus.QUEUED)
+    events.append(await append_event(session, search.id, status))
+    await session.refresh(search)
+    return events
+
+
 async def refresh_status(session: AsyncSession, search_id: int) -> Event | None:
     """Make the search's status follow from its runs'; the event of the change, if there is one."""
     # Not a full FOR UPDATE: that would wait for the key-share locks of inserts which wait for this row: a deadlock.

@@ -39,7 +39,7 @@ def run(**changes: Any) -> RunState:
 
 def test_lines_for_a_single_run_tell_every_iteration_once() -> None:
     output = io.StringIO()
-    with Progress(Console(file=output, width=100), spec()) as progress:
+    with Progress.of(Console(file=output, width=100), spec()) as progress:
         progress(run())
         progress(run(iteration=1, best=0.5, tokens=1200))
         progress(run(iteration=1, best=0.5, tokens=1200))
@@ -54,7 +54,7 @@ def test_lines_for_a_single_run_tell_every_iteration_once() -> None:
 
 def test_lines_tell_why_a_run_waits_or_fails() -> None:
     output = io.StringIO()
-    with Progress(Console(file=output, width=200), spec(2)) as progress:
+    with Progress.of(Console(file=output, width=200), spec(2)) as progress:
         progress(run(status="waiting", error="the model is [down]"))
         progress(run(status="failed", error="404", iteration=1, best=0.25))
         progress(run(id="2", arm="arm1", status="done", iteration=3, best=0.25))
@@ -67,7 +67,7 @@ def test_lines_tell_why_a_run_waits_or_fails() -> None:
 
 def test_a_terminal_gets_a_table() -> None:
     output = io.StringIO()
-    with Progress(Console(file=output, width=100, force_terminal=True), spec(2)) as progress:
+    with Progress.of(Console(file=output, width=100, force_terminal=True), spec(2)) as progress:
         progress(run(iteration=2, best=1.0, tokens=2400, solved_at=2, status="done"))
     assert "2,400" in output.getvalue()
     assert "3/3" in output.getvalue()

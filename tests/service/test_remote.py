@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import httpx
+import pytest
 
-from service.client import RemoteSearcher, ServiceClient
+from service.client import RemoteSearcher, ServiceClient, ServiceError
 from service.local import LocalSearcher
 from service.schemas import RunState, RunStatus, SearchDetail
 from service.spec import SearchSpec
@@ -54,3 +55,24 @@ async def test_stopping_cancels_the_search_on_the_service(api: httpx.AsyncClient
     assert outcome.curve.status is RunStatus.CANCELLED
     assert all(run.status is RunStatus.CANCELLED for run in outcome.runs)
     assert any(run.iteration >= 2 for run in outcome.runs)
+
+
+async def test_a_cancelled_search_goes_on_where_it_was(api: httpx.AsyncClient, model: FakeModel) -> None:
+    stop, created = asyncio.Event(), list[SearchDetail]()
+
+    def watch(run: RunState) -> None:
+        if run.iteration >= 2:
+            stop.set()
+
+    async with ServiceClient(str(api.base_url)) as client:
+        first = await RemoteSearcher(client, created.append)(spec(model, iterations=25), watch, stop)
+        assert first.curve.status is RunStatus.CANCELLED
+        found = await client.resume(created[0].id)
+        assert not found.status.over
+        again = await RemoteSearcher(client).follow(found, lambda _: None, asyncio.Event())
+        with pytest.raises(ServiceError, match="nothing to go on with"):
+            await client.resume(created[0].id)
+        assert [search.id for search in await client.searches(1)] == [created[0].id]
+    whole = await LocalSearcher()(spec(model, iterations=25), lambda _: None, asyncio.Event())
+    assert again.curve.status is RunStatus.DONE
+    assert again.curve.arms == whole.curve.arms
