@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ def figures(claim: Mapping[str, Any]) -> list[Figure]:
 
 def print_table(claim: Mapping[str, Any]) -> None:
     """One row per arm and method, then the differences."""
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 140)
     table = Table("arm", "method", "solved", "pass@t", "best@t", "coverage", "judged", "tokens")
     for row in claim["series"]:
         shares = [_ends(*(row["curves"][name][key][-1] for key in _ENDS)) for name in CURVES]
