@@ -44,15 +44,16 @@ def resume(
     console = Console(stderr=as_json)
     if is_folder(search):
         folder = SearchFolder(Path(search))
-        finished = run_command("resume", lambda: _resume_here(console, folder))
+        finished = run_command("resume", lambda: resume_here(console, folder))
         out = out or folder.path
     else:
-        finished = run_command("resume", lambda: _resume_there(console, search, service))
+        finished = run_command("resume", lambda: resume_there(console, search, service))
     report(console, finished, out=out, as_json=as_json)
     raise typer.Exit(exit_status(finished))
 
 
-async def _resume_here(console: Console, folder: SearchFolder) -> Finished:
+async def resume_here(console: Console, folder: SearchFolder) -> Finished:
+    """Go on with a search of this machine."""
     stop, kept, settings = asyncio.Event(), folder.read(), Settings()
     choices = [parse_choice(text) for text in kept.models]
     again = f"vpo resume {folder.path}"
@@ -80,7 +81,8 @@ def reached(kept: KeptSearch, now: Sequence[Arm]) -> tuple[Arm, ...]:
     return tuple(arms)
 
 
-async def _resume_there(console: Console, search: str, service: str | None) -> Finished:
+async def resume_there(console: Console, search: str, service: str | None) -> Finished:
+    """Go on with a search of a service, and follow it to its end."""
     stop = asyncio.Event()
     async with make_client(service) as client:
         again = f"vpo resume {search} --service {client.url}"

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import signal
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from rich.console import Console
 
 from service.cli import main
-from service.cli.compare import compare_arms
+from service.cli.compare import collect, compare_arms
+from service.cli.resume import resume_there
+from service.cli.stored import is_folder, read_stored
+from service.client import ServiceClient
 from service.folder import KeptSearch, SearchFolder
 from service.local import LocalSearcher, stored_outcome
 from service.schemas import RunStatus
+from service.spec import SearchSpec
+from tests.service.bodies import arm, search, task
+from tests.service.model_fake import FakeModel
 from tests.service.openai_server import openai_server
 from tests.service.test_cli_search import BRACKETS, WRONG, finish, vpo
 from tests.service.test_local import HALF, spec
@@ -146,3 +155,24 @@ def test_what_cannot_be_compared_is_named() -> None:
         compare_arms({"a": {}, "b": {}}, "c")
     with pytest.raises(ValueError, match="in common"):
         compare_arms({"a": {}, "b": {}}, None)
+
+
+async def test_a_search_on_a_service_is_resumed_and_read_by_its_number(
+    api: httpx.AsyncClient, model: FakeModel
+) -> None:
+    url, output = str(api.base_url), io.StringIO()
+    async with ServiceClient(url) as client:
+        body = {"tasks": [task("one")], "arms": [arm(model.url, "a"), arm(model.url, "b")], "iterations": 25}
+        number = (await client.create(SearchSpec.model_validate(search(model.url, **body)))).id
+        await client.cancel(number)
+    assert not is_folder(number)
+    assert (await read_stored(number, url)).outcome.curve.status is RunStatus.CANCELLED
+    finished = await resume_there(Console(file=output, width=120), number, url)
+    assert finished.outcome.curve.status is RunStatus.DONE
+    assert not finished.stopped
+    assert f"search {number}: {url}" in output.getvalue()
+    stored = await read_stored(number, url)
+    assert stored.outcome.best == finished.outcome.best
+    cases, rows = compare_arms(collect([number], [stored]), None)
+    assert len(cases) == 1
+    assert [row.arm for row in rows] == ["a", "b"]
