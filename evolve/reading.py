@@ -13,6 +13,7 @@ from evolve.program import Rejected, Reply, source_digest
 from evolve.request import Request
 
 _CUT = "cut off by the token limit"
+_ABSENT = "no program in its place of the reply"
 _EQUAL = "equal to another of this reply"
 
 
@@ -89,7 +90,7 @@ def _answers(request: Request, reply: Reply, chain: ChainFormat) -> Iterator[tup
         for place in range(request.m):
             answer = by_place.get(place)
             if place >= request.m - parsed.missing or (answer and _is_cut(answer, text, finished, chain)):
-                yield Rejected(index=first + place, reason="missing", detail="" if finished else _CUT)
+                yield Rejected(index=first + place, reason="missing", detail=_ABSENT if finished else _CUT)
             elif answer is None:
                 yield Rejected(index=first + place, reason="duplicate", detail=_EQUAL)
             else:

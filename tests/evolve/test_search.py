@@ -173,7 +173,7 @@ def test_a_reply_cut_off_or_without_code(text: str, finished: bool, children: in
     assert len(candidates.children) == children
     assert candidates.cut == cut
     if not children:
-        detail = "" if finished else "cut off by the token limit"
+        detail = "no program in its place of the reply" if finished else "cut off by the token limit"
         assert candidates.rejected == (Rejected(index=0, reason="missing", detail=detail),)
 
 
