@@ -25,33 +25,20 @@ import numpy as np
 
 from benchmarks.figures import Figure, machine
 from benchmarks.studies import Study, carry_out, checkpoint_identity, listed, read_runs, serve_checkpoint
-from evolve.config import OperatorsConfig, SelectionConfig
+from evolve.config import STRATEGY_NAMES, OperatorsConfig, SelectionConfig
 from evolve.manifest import Manifest, read_manifest
 from evolve.metrics import best_at_t, mean_interval, solved_by_t
 from evolve.models import OpenAIModel
 from evolve.task import load_suite
 
-_CROSSOVER = {
-    "selection": SelectionConfig.only("complement").model_dump(),
-    "operators": OperatorsConfig(crossover=1.0).model_dump(),
-}
 METHODS: dict[str, dict[str, Any]] = {
     "mixed": {},
     "sample": {"strategy": "sample"},
-    **{
-        name: {"selection": SelectionConfig.only(name).model_dump()}
-        for name in (
-            "elite",
-            "lexicase",
-            "epsilon_lexicase",
-            "downsampled_lexicase",
-            "dirichlet",
-            "complement",
-            "pareto",
-            "novelty",
-        )
+    **{name: {"selection": SelectionConfig.only(name).model_dump()} for name in STRATEGY_NAMES},
+    "crossover": {
+        "selection": SelectionConfig.only("complement").model_dump(),
+        "operators": OperatorsConfig(crossover=1.0).model_dump(),
     },
-    "crossover": _CROSSOVER,
 }
 """Search settings by method; ``mixed`` is the default weighting of strategies."""
 DEFAULT_METHODS = ("mixed", "sample", "elite", "lexicase", "dirichlet", "complement")
