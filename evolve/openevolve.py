@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue
 from pydantic.fields import FieldInfo
 
-from evolve.openevolve_keys import KNOWN, MODEL_KEYS, SECRET_KEYS, misplaced, reason
+from evolve.openevolve_keys import KNOWN, MODEL_KEYS, OLDER_MODEL_KEYS, SECRET_KEYS, misplaced, reason
 from evolve.strict import StrictModel, unknown_key
 
 REFERENCE = re.compile(r"^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$")
@@ -215,18 +215,13 @@ def _is_reference(value: Any) -> bool:
 
 def _with_models(llm: dict[str, Any]) -> dict[str, Any]:
     """``llm`` with the older way of naming two models put into ``models``."""
-    rest = {key: value for key, value in llm.items() if not str(key).startswith(("primary_model", "secondary_model"))}
+    rest = {key: value for key, value in llm.items() if key not in OLDER_MODEL_KEYS}
     older: list[dict[str, Any]] = []
     for kind, default in (("primary", 1.0), ("secondary", 0.2)):
         name, weight = llm.get(f"{kind}_model"), llm.get(f"{kind}_model_weight")
         if name:
             older.append({"name": name, "weight": default if weight is None else weight})
-    odd = [key for key in llm if key not in rest and key not in KNOWN["llm"]]
-    return {
-        **rest,
-        **{key: llm[key] for key in odd},
-        **({"models": [*(llm.get("models") or []), *older]} if older else {}),
-    }
+    return rest | ({"models": [*(llm.get("models") or []), *older]} if older else {})
 
 
 def _split_models(models: Any, ignored: list[str]) -> list[dict[str, Any]]:

@@ -13,14 +13,14 @@ MODEL_KEYS = _keys("""
     api_base api_key name provider init_client weight system_message temperature top_p max_tokens timeout retries
     retry_delay random_seed reasoning_effort max_budget_usd max_ai_credits allow_all_tools manual_mode
 """)
+OLDER_MODEL_KEYS = _keys("primary_model primary_model_weight secondary_model secondary_model_weight")
 KNOWN: dict[str, frozenset[str]] = {
     "": _keys("""
         max_iterations checkpoint_interval log_level log_dir random_seed language file_suffix llm prompt database
         evaluator evolution_trace diff_based_evolution max_code_length enforce_evolve_blocks diff_pattern
         early_stopping_patience convergence_threshold early_stopping_metric max_tasks_per_child
     """),
-    "llm": MODEL_KEYS
-    | _keys("models evaluator_models primary_model primary_model_weight secondary_model secondary_model_weight"),
+    "llm": MODEL_KEYS | OLDER_MODEL_KEYS | _keys("models evaluator_models"),
     "prompt": _keys("""
         template_dir system_message evaluator_system_message programs_as_changes_description
         system_message_changes_description initial_changes_description num_top_programs num_diverse_programs
@@ -65,7 +65,6 @@ _REASONS: dict[str, str] = {
     "convergence_threshold": "any better score counts as progress",
     "early_stopping_metric": "the task scalar decides",
     "max_tasks_per_child": "every candidate gets a process of its own",
-    "evolution_trace": _STORED,
     "llm.provider": "models are asked over OpenAI's protocol",
     "llm.random_seed": "every request has a seed of its own, from random_seed",
     "llm.system_message": "belongs in prompt.system_message",
@@ -94,18 +93,18 @@ _REASONS: dict[str, str] = {
     "evaluator.use_llm_feedback": _FEEDBACK,
     "evaluator.llm_feedback_weight": _FEEDBACK,
 }
+_REASONS_OF_REST = {
+    "llm": _CLIENT,
+    "prompt": _WORDING,
+    "database": _ARTIFACTS,
+    "evaluator": _ARTIFACTS,
+    "evolution_trace": _STORED,
+}
 
 
 def reason(dotted: str) -> str:
-    """Why a known key has no effect here."""
-    if dotted in _REASONS:
-        return _REASONS[dotted]
-    section = dotted.split(".", maxsplit=1)[0]
-    if section == "database":
-        return _ARTIFACTS
-    if section in ("evolution_trace", "evaluator"):
-        return _STORED if section == "evolution_trace" else _ARTIFACTS
-    return _CLIENT if section == "llm" else _WORDING
+    """Why a known key has no effect here. Raises ``KeyError`` for a top-level one that has no reason of its own."""
+    return _REASONS.get(dotted) or _REASONS_OF_REST[dotted.rpartition(".")[0]]
 
 
 def misplaced(section: str, key: object) -> str | None:

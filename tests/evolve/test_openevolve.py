@@ -179,6 +179,8 @@ def test_every_key_has_an_effect_or_a_reason() -> None:
         for key in keys:
             dotted = f"{section}.{key}" if section else key
             assert dotted in EFFECTIVE or key in KNOWN or reason(dotted), dotted
+    with pytest.raises(KeyError):
+        reason("a_key_of_the_top_level_without_any")
 
 
 def test_the_report_gives_reasons_and_keeps_secrets_apart() -> None:
