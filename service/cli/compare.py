@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evolve.metrics import Interval, mean_interval
-from service.cli.stored import USAGE, JsonOption, ServiceOption, Stored, carried_out, read_stored
+from service.cli.failing import USAGE, run_command
+from service.cli.stored import JsonOption, ServiceOption, Stored, read_stored
 from service.schemas import RunState
 
 Case = tuple[str, int]
@@ -52,7 +53,7 @@ def compare(
 
     With several searches an arm is called SEARCH/ARM. Every run counts as it is now, finished or not.
     """
-    stored = carried_out("compare", lambda: _read(searches, service))
+    stored = run_command("compare", lambda: _read(searches, service))
     try:
         arms = collect(searches, stored)
         cases, rows = compare_arms(arms, baseline)

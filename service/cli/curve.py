@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from service.cli.failing import run_command
 from service.cli.report import summary_table, write_csv, write_png
-from service.cli.stored import JsonOption, SearchArgument, ServiceOption, carried_out, read_stored
+from service.cli.stored import JsonOption, SearchArgument, ServiceOption, read_stored
 
 
 def curve(
@@ -23,7 +24,7 @@ def curve(
 
     Works while the search is running, too.
     """
-    stored = carried_out("curve", lambda: read_stored(search, service))
+    stored = run_command("curve", lambda: read_stored(search, service))
     found = stored.outcome.curve
     if out is not None:
         write_csv(found, out / "curve.csv")

@@ -14,9 +14,10 @@ from evolve.config import SearchConfig
 from evolve.suite import load_suite
 from service.cli.arms import ModelChoice, open_arms
 from service.cli.background import open_service
+from service.cli.failing import FAILED, INTERRUPTED, run_command
 from service.cli.progress import stop_on_signals
 from service.cli.report import rejection_lines, summary_table, write_csv, write_png
-from service.cli.search import EXPECTED_ERRORS, FAILED, INTERRUPTED, Plan, carry_out
+from service.cli.search import Plan, carry_out
 from service.client import RemoteSearcher, ServiceClient, ServiceError
 from service.outcome import Outcome
 from service.schemas import RunStatus
@@ -41,9 +42,11 @@ def demo(
     """
     console = Console()
     started = time.monotonic()
-    try:
+
+    async def work() -> Outcome:
+        problems = load_suite(suite)
         plan = Plan(
-            suite=load_suite(suite),
+            suite=problems,
             models=tuple(str(checkpoints / name) for name in CHECKPOINTS),
             iterations=iterations,
             seeds=(0,),
@@ -51,14 +54,11 @@ def demo(
             answers=1,
             api_key_env=None,
             config=SearchConfig(),
-            name="demo: " + load_suite(suite).name,
+            name=f"demo: {problems.name}",
         )
-        outcome = asyncio.run(_demo(console, plan, out, keep=keep, started=started))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise typer.Exit(INTERRUPTED) from None
-    except EXPECTED_ERRORS as error:
-        Console(stderr=True).print(f"vpo demo: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(FAILED) from None
+        return await _demo(console, plan, out, keep=keep, started=started)
+
+    outcome = run_command("demo", work)
     if outcome.curve.status is not RunStatus.DONE:
         raise typer.Exit(INTERRUPTED if outcome.curve.status is RunStatus.CANCELLED else FAILED)
 

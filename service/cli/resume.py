@@ -11,13 +11,13 @@ import typer
 from rich.console import Console
 
 from service.cli.arms import open_arms, parse_choice
+from service.cli.failing import run_command
 from service.cli.progress import Progress, stop_on_signals
 from service.cli.search import (
     Finished,
     carry_out,
     exit_status,
     report,
-    run_command,
     suffixes_of,
 )
 from service.cli.stored import JsonOption, SearchArgument, ServiceOption, is_folder, make_client

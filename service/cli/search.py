@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,37 +17,21 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from evolve.config import SearchConfig
-from evolve.journal import JournalError
-from evolve.manifest import ManifestError
 from evolve.openevolve import explain_ignored
 from evolve.strict import explain
-from evolve.suite import Suite, TaskError, load_suite
+from evolve.suite import Suite, load_suite
 from evolve.task import OpenEvolveTask, TestsTask
-from sandbox.errors import SandboxError
-from service.cli.arms import ModelChoice, ModelChoiceError, open_arms, parse_choice
+from service.cli.arms import ModelChoice, open_arms, parse_choice
+from service.cli.failing import FAILED, INTERRUPTED, run_command
 from service.cli.progress import Progress, stop_on_signals
 from service.cli.report import rejection_lines, summary_table, write_best, write_csv, write_png
-from service.client import RemoteSearcher, ServiceClient, ServiceError
+from service.client import RemoteSearcher, ServiceClient
 from service.folder import KeptSearch, SearchFolder
 from service.local import LocalSearcher
-from service.model_server import ModelServerError
 from service.outcome import Outcome, Searcher
 from service.schemas import RunStatus, SearchDetail
 from service.settings import Settings
 from service.spec import Arm, SearchSpec
-
-USAGE, FAILED, INTERRUPTED = 2, 1, 130
-EXPECTED_ERRORS = (
-    TaskError,
-    ModelChoiceError,
-    ModelServerError,
-    ManifestError,
-    ServiceError,
-    SandboxError,
-    JournalError,
-    ValueError,
-    OSError,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,17 +145,6 @@ def search(
     finished = run_command("search", work)
     report(console, finished, out=out, as_json=as_json)
     raise typer.Exit(exit_status(finished))
-
-
-def run_command(name: str, work: Callable[[], Coroutine[Any, Any, Finished]]) -> Finished:
-    """What comes of ``work``; what goes wrong is said in a line, and ends the command."""
-    try:
-        return asyncio.run(work())
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise typer.Exit(INTERRUPTED) from None
-    except EXPECTED_ERRORS as error:
-        Console(stderr=True).print(f"vpo {name}: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(USAGE if isinstance(error, ValueError) else FAILED) from None
 
 
 def exit_status(finished: Finished) -> int:

@@ -11,13 +11,12 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
+from service.cli.failing import USAGE, run_command
 from service.cli.report import rejection_lines, summary_table
 from service.cli.stored import (
-    USAGE,
     JsonOption,
     ServiceOption,
     Stored,
-    carried_out,
     make_client,
     read_stored,
 )
@@ -34,8 +33,8 @@ def show(
 ) -> None:
     """Show the models and runs of SEARCH, with --run a run's best program; without SEARCH, the service's searches."""
     if search is None:
-        return _show_list(carried_out("show", lambda: _searches(service)), as_json=as_json)
-    stored = carried_out("show", lambda: read_stored(search, service))
+        return _show_list(run_command("show", lambda: _searches(service)), as_json=as_json)
+    stored = run_command("show", lambda: read_stored(search, service))
     runs = [state for state in stored.outcome.runs if run in (None, state.id)]
     if not runs:
         known = ", ".join(state.id for state in stored.outcome.runs)

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from evolve.journal import JournalError
 from service.cli.serve import running_service
-from service.client import RemoteSearcher, ServiceClient, ServiceError
+from service.client import RemoteSearcher, ServiceClient
 from service.folder import SearchFolder
 from service.local import stored_outcome
 from service.outcome import Outcome
 from service.settings import Settings
 
-USAGE, FAILED = 2, 1
 SearchArgument = Annotated[str, typer.Argument(metavar="SEARCH", help="Folder of --out, or number on a service.")]
 ServiceOption = Annotated[str | None, typer.Option(help="URL of the service. (default: the one that runs here)")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +48,3 @@ async def read_stored(search: str, service: str | None) -> Stored:
     async with make_client(service) as client:
         outcome = await RemoteSearcher(client).outcome(search)
         return Stored((await client.show(search)).name, outcome)
-
-
-def carried_out(command: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """The result of ``work``; what goes wrong is said in a line, and ends the command."""
-    try:
-        return asyncio.run(work())
-    except (ValueError, JournalError, ServiceError, OSError) as error:
-        text = f"vpo {command}: {error}"
-        Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(USAGE if isinstance(error, ValueError) else FAILED) from None
