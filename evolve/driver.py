@@ -203,7 +203,6 @@ class _Run:
         self._flights: dict[int, _Flight] = {}
         self._judging: dict[str, asyncio.Task[Evaluation]] = {}
         self._refusals = 0
-        self._evaluations = 0
         self._usage = Usage()
 
     async def go(self) -> RunSummary:
@@ -353,7 +352,6 @@ class _Run:
 
     def _account(self, record: IterationRecord) -> None:
         self._refusals = self._refusals + 1 if record.error is not None else 0
-        self._evaluations += record.evaluations
         if record.reply is not None:
             self._usage += record.reply.usage
 
@@ -364,7 +362,7 @@ class _Run:
             best_scalar=search.best.evaluation.scalar if search.best else 0.0,
             solved=search.solved,
             first_solved=search.first_solved,
-            evaluations=self._evaluations,
+            evaluations=search.spent.evaluations,
             usage=self._usage,
             spent=search.spent,
             ended=self._ended(),
