@@ -23,7 +23,7 @@ from evolve.ensemble import Ensemble
 from evolve.evaluator import make_evaluator
 from evolve.history import RunTrace, trace
 from evolve.manifest import Manifest, read_manifest
-from evolve.models import ModelClient, ModelUnavailable, OpenAIModel
+from evolve.models import ModelClient, ModelUnavailable, OpenAIModel, proxy_may_reach
 from evolve.openevolve_models import configured_models
 from evolve.program import IterationRecord, Program
 from evolve.search import Search
@@ -247,7 +247,7 @@ async def _server(url: str, name: str | None, api_key: SecretStr | None) -> Open
         return OpenAIModel(url, name, api_key)
     headers = {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {}
     try:
-        async with httpx.AsyncClient(timeout=10.0, trust_env="127.0.0.1" not in url) as http:
+        async with httpx.AsyncClient(timeout=10.0, trust_env=proxy_may_reach(url)) as http:
             response = await http.get(f"{url.rstrip('/')}/models", headers=headers)
             names = [entry["id"] for entry in response.raise_for_status().json()["data"]]
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:

@@ -131,7 +131,7 @@ class OpenAIModel:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=connections),
             transport=transport,
             verify=httpx.URL(self.base_url).scheme == "https",  # reading the certificates takes longer than a short run
-            trust_env=httpx.URL(self.base_url).host not in _LOOPBACK,  # a proxy cannot reach this machine's own servers
+            trust_env=proxy_may_reach(self.base_url),
         )
 
     def __repr__(self) -> str:
@@ -241,6 +241,11 @@ class OpenAIModel:
         usage = payload.get("usage")
         tally.prompt_tokens += _count(usage, "prompt_tokens")
         tally.completion_tokens += _count(usage, "completion_tokens")
+
+
+def proxy_may_reach(url: str) -> bool:
+    """Whether the environment's proxy settings may apply: no proxy reaches this machine's own servers."""
+    return httpx.URL(url).host not in _LOOPBACK
 
 
 def _check(base_url: str, api_key: SecretStr | None) -> None:
