@@ -56,10 +56,6 @@ class Bandit:
         worth = [value / self._relative_cost(name) for name, value in zip(names, values, strict=True)]
         return names[worth.index(max(worth))]
 
-    def means(self) -> dict[str, float]:
-        """Mean gain of each arm that was tried."""
-        return {name: self._gains[name] / tries for name, tries in self._tries.items() if tries > 0}
-
     def _upper_bounds(self, names: list[str]) -> list[float]:
         total = math.log(max(sum(self._tries.values()), 1.0))
         return [

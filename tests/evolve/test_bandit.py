@@ -58,12 +58,16 @@ def test_every_arm_is_tried_and_old_luck_is_forgotten() -> None:
     bandit = Bandit({"a": 1.0, "b": 1.0}, BanditConfig(policy="ucb"))
     bandit.observe("a", 1.0, 0.0)
     assert bandit.choose(generator(0)) == "b"
-    forgetful = Bandit({"a": 1.0, "b": 1.0}, BanditConfig(discount=0.5))
-    for gain in (1.0, 1.0, 0.0, 0.0):
-        forgetful.observe("a", gain, 1.0)
-    forgetful.observe("nobody", 1.0, 1.0)
-    assert forgetful.means()["a"] == pytest.approx((0.125 + 0.25) / 1.875)
-    assert "b" not in forgetful.means()
+
+    def best_after(discount: float) -> str:
+        greedy = BanditConfig(policy="ucb", exploration=0.0, discount=discount)
+        bandit = Bandit({"a": 1.0, "b": 1.0}, greedy)
+        for name, gain in (("b", 0.3), ("a", 1.0), ("a", 1.0), ("a", 0.0), ("a", 0.0), ("nobody", 1.0)):
+            bandit.observe(name, gain, 1.0)
+        return bandit.choose(generator(0))
+
+    assert best_after(0.5) == "b"  # the mean of a is (1/8 + 1/4) / (1 + 1/2 + 1/4 + 1/8) = 0.2
+    assert best_after(1.0) == "a"  # and 0.5 where nothing is forgotten
 
 
 @given(
