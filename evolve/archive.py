@@ -159,21 +159,6 @@ class NicheArchive:
         """The programs, by row."""
         return self._members.programs
 
-    @property
-    def rewards(self) -> Rewards:
-        """Reward vectors by row, shape (n, d), in [0, 1]. A view: valid until the next insert."""
-        return self._members.rewards
-
-    @property
-    def scalars(self) -> Rewards:
-        """Task scalars by row, shape (n,), in [0, 1]. A view: valid until the next insert."""
-        return self._members.scalars
-
-    @property
-    def levels(self) -> Levels:
-        """Reward vectors in whole steps, shape (n, d): programs of one reward niche have equal rows. A view."""
-        return self._members.levels
-
     def vector(self, program: Program) -> Rewards:
         """The program's reward vector in the archive's order of components."""
         return self._members.vector(program)

@@ -126,8 +126,8 @@ class Members:
             self.programs, rows, self._rewards[rows], self._levels[rows], self._scalars[rows], self._digests[rows]
         )
 
-    def add(self, program: Program) -> int:
-        """Append a program that is no member; its row."""
+    def add(self, program: Program) -> None:
+        """Append a program that is no member."""
         row, vector = len(self.programs), self.vector(program)
         self._columns = self._columns_with(program)
         self._make_room(row + 1, len(vector))
@@ -138,7 +138,6 @@ class Members:
         self.programs.append(program)
         self._row_of[program.number] = row
         insort(self._order, rank(program))
-        return row
 
     def remove(self, number: int) -> None:
         """Take a member out; the last row fills the gap, so that the matrices stay compact."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evolve.archive import NicheArchive, make_archive
 from evolve.config import ArchiveConfig, FeatureConfig
-from evolve.members import rank
+from evolve.members import Pool, rank
 from evolve.program import Program
 from evolve.randomness import generator
 from evolve.voronoi import centroids
@@ -19,6 +19,11 @@ from tests.evolve.builders import program
 
 LENGTH = FeatureConfig(name="length")
 ONLY_REWARDS = ArchiveConfig(features=())
+
+
+def seen(archive: NicheArchive) -> Pool:
+    """All members of an archive, by row."""
+    return archive.pool(len(archive), 0, generator("unused"))
 
 
 def test_a_cell_keeps_its_best_program() -> None:
@@ -67,7 +72,8 @@ def test_components_that_come_later_get_columns_of_their_own() -> None:
     archive = make_archive(ONLY_REWARDS)
     archive.insert(program(0, [0.5], components=["speed"]))
     archive.insert(program(1, [0.25, 1.0], components=["size", "speed"]))
-    rows = {member.number: archive.rewards[row].tolist() for row, member in enumerate(archive.members)}
+    pool = seen(archive)
+    rows = {pool[position].number: pool.rewards[position].tolist() for position in range(len(pool))}
     assert rows == {0: [0.5, 0.0], 1: [1.0, 0.25]}
     assert not archive.insert(program(2, [0.5], components=["speed"], source="x = 'longer than the first one, by far'"))
 
@@ -77,7 +83,7 @@ def test_accepts_foretells_insert_and_changes_nothing() -> None:
     archive.insert(program(0, [1, 0]))
     stranger = program(1, [1, 0], components=["other", "t1"])
     assert archive.accepts(stranger)
-    assert archive.rewards.shape == (1, 2)
+    assert seen(archive).rewards.shape == (1, 2)
     assert not archive.accepts(program(2, [1, 0]))
 
 
@@ -144,12 +150,13 @@ def test_the_matrix_matches_the_members_and_the_bounds_hold(
     archive, programs = _fill(stream, config)
     assert len(archive) <= capacity + 2
     assert bool(len(archive)) == bool(programs)
+    pool = seen(archive)
     for row, member in enumerate(archive.members):
-        assert tuple(archive.rewards[row]) == member.evaluation.reward
-        assert archive.scalars[row] == member.evaluation.scalar
+        assert tuple(pool.rewards[row]) == member.evaluation.reward
+        assert pool.scalars[row] == member.evaluation.scalar
         assert member.number in archive
     if programs:  # the best program of all is never lost
-        assert archive.scalars.max() == max(candidate.evaluation.scalar for candidate in programs)
+        assert pool.scalars.max() == max(candidate.evaluation.scalar for candidate in programs)
 
 
 def test_size_does_not_grow_with_the_stream() -> None:
@@ -249,7 +256,7 @@ def test_whatever_comes_the_books_of_an_archive_balance(
     held = [archive._members.row(number) for number in patterns._key_of]
     assert len(held) <= capacity
     if held:
-        levels = archive.levels[held]
+        levels = seen(archive).levels[held]
         width = len(patterns._top)
         assert (patterns._top == levels[:, :width].max(axis=0)).all()
         assert (patterns._holders == (levels[:, :width] == patterns._top).sum(axis=0)).all()
