@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Rewards = NDArray[np.float64]
+from evolve.members import Rewards
 
 _REFERENCES = 256
 

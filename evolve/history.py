@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evolve.adaptation import well_formed
 from evolve.archive import make_archive
@@ -15,6 +14,7 @@ from evolve.ledger import Spent
 from evolve.metrics import (
     AXES,
     Curve,
+    Floats,
     Interval,
     coverage,
     curve_over,
@@ -23,8 +23,6 @@ from evolve.metrics import (
     reward_diversity,
 )
 from evolve.program import IterationRecord, Program
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

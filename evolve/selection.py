@@ -11,16 +11,13 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evolve import crowding
 from evolve.archive import Archive
 from evolve.config import STRATEGY_NAMES, SelectionConfig
 from evolve.lexicase import downsampled_lexicase, epsilon_lexicase, lexicase
-from evolve.members import Pool, rank
+from evolve.members import Pool, Rewards, rank
 from evolve.program import Program
-
-Rewards = NDArray[np.float64]
 
 
 class Selector(Protocol):
