@@ -76,7 +76,7 @@ def measure() -> list[Figure]:
         *runs,
         *population_figures(mine, theirs),
         _figure("storing_ms_10k", long["storing_ms"], "ms", f"one snapshot of {PEER}", at_10k["save_ms"]),
-        _figure("storing_files_10k", 1.0, "files", f"one snapshot of {PEER}", at_10k["files"]),
+        _figure("storing_files_10k", long["files"], "files", f"one snapshot of {PEER}", at_10k["files"]),
         Figure(name="stored_kb_per_iteration", value=long["stored_kb"], unit="KiB"),
         _figure("peak_rss_mb_10k", long["peak_rss_mb"], "MiB", f"a population in {PEER}", at_10k["peak_rss_mb"]),
         Figure(name="cpu_ms_per_iteration_10k", value=long["cpu_s"] / 10_000 * 1000, unit="ms"),

@@ -1,7 +1,8 @@
-"""What :mod:`benchmarks.evolve` measures of OpenEvolve, under an interpreter that has it; imports nothing else of ours.
+"""What :mod:`benchmarks.evolve` measures of OpenEvolve, under an interpreter that has it.
 
-The functions print one JSON object, as those of :mod:`benchmarks.evolve_ours` do, and measure the same things. The only
-address that OpenEvolve is given is the stub model's, on loopback.
+Of ours it imports only what needs the standard library alone. The functions print one JSON object, as those of
+:mod:`benchmarks.evolve_ours` do, and measure the same things. The only address that OpenEvolve is given is the stub
+model's, on loopback.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import json
 import logging
 import pickle
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -25,16 +25,11 @@ from openevolve.database import Program, ProgramDatabase
 from openevolve.process_parallel import ProcessParallelController
 
 from benchmarks.stub_model import program
+from benchmarks.usage import cpu_seconds, peak_rss_mb
 
 COMPONENTS = tuple(f"t{i}" for i in range(16))
 _ISLANDS = 5  # its default
 _INSPIRATIONS = 5
-
-
-def cpu_seconds() -> float:
-    """CPU seconds of this process and of its descendants that have ended."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def search(folder: str, url: str, iterations: str) -> dict[str, float]:
@@ -45,7 +40,7 @@ def search(folder: str, url: str, iterations: str) -> dict[str, float]:
     config.llm.models = [LLMModelConfig(**(vars(config.llm.models[0]) | {"api_base": url, "api_key": "none"}))]
     config.llm.evaluator_models = list(config.llm.models)
     with tempfile.TemporaryDirectory(prefix="vpo-benchmark-") as where:
-        before, start = cpu_seconds(), time.perf_counter()
+        before = cpu_seconds()
         controller = OpenEvolve(
             str(Path(folder) / "initial_program.py"),
             str(Path(folder) / "evaluator.py"),
@@ -53,8 +48,7 @@ def search(folder: str, url: str, iterations: str) -> dict[str, float]:
             output_dir=where,
         )
         asyncio.run(controller.run(iterations=int(iterations)))
-        spent = {"cpu_s": cpu_seconds() - before, "wall_s": time.perf_counter() - start}
-        return spent | {"programs": float(len(controller.database.programs))}
+        return {"cpu_s": cpu_seconds() - before}
 
 
 def population(*sizes: str) -> dict[str, dict[str, float]]:
@@ -93,10 +87,8 @@ def _save(database: ProgramDatabase) -> dict[str, float]:
         before = time.process_time()
         database.save(where, iteration=1)
         spent = (time.process_time() - before) * 1000
-        files = [path for path in Path(where).rglob("*") if path.is_file()]
-        size = sum(path.stat().st_size for path in files)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"save_ms": spent, "files": float(len(files)), "saved_kb": size / 1024, "peak_rss_mb": peak}
+        files = sum(path.is_file() for path in Path(where).rglob("*"))
+    return {"save_ms": spent, "files": float(files), "peak_rss_mb": peak_rss_mb()}
 
 
 def _random_program(number: int, rng: random.Random) -> Program:

@@ -9,7 +9,6 @@ import asyncio
 import importlib.util
 import json
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.stub_model import program
+from benchmarks.usage import cpu_seconds, peak_rss_mb
 from evolve.archive import make_archive
 from evolve.config import ArchiveConfig, SearchConfig, SelectionConfig
 from evolve.driver import MemoryStore, run_search
@@ -69,17 +69,6 @@ class HereEvaluator:
         self._folder.cleanup()
 
 
-def cpu_seconds() -> float:
-    """CPU seconds of this process and of its descendants that have ended."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
-
-
-def peak_rss_mb() -> float:
-    """The most memory that this process has had resident, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def search(folder: str, url: str, iterations: str, lag: str, jailed: str) -> dict[str, float]:
     """A whole run against a model server, kept in a journal."""
     return asyncio.run(_search(Path(folder), url, int(iterations), int(lag), jailed=jailed == "jailed"))
@@ -121,7 +110,8 @@ async def _storing(run: MemoryStore, where: Path) -> dict[str, float]:
     """What keeping the run's last tenth costs per iteration, in a journal that holds the rest already."""
     assert run.seed is not None
     tail = max(1, len(run.records) // 10)
-    with JournalStore(where / "again.jsonl") as store:
+    folder = where / "again"
+    with JournalStore(folder / "run.jsonl") as store:
         await store.save_seed(run.seed)
         for record in run.records[:-tail]:
             await _save(store, record)
@@ -129,8 +119,9 @@ async def _storing(run: MemoryStore, where: Path) -> dict[str, float]:
         for record in run.records[-tail:]:
             await _save(store, record)
         spent = cpu_seconds() - before
-    kilobytes = (where / "again.jsonl").stat().st_size / 1024 / (len(run.records) + 1)
-    return {"storing_ms": spent / tail * 1000, "stored_kb": kilobytes}
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    kilobytes = sum(sizes) / 1024 / (len(run.records) + 1)
+    return {"storing_ms": spent / tail * 1000, "stored_kb": kilobytes, "files": float(len(sizes))}
 
 
 async def _save(store: JournalStore, record: IterationRecord) -> None:
@@ -159,7 +150,7 @@ def select_insert(*sizes: str) -> dict[str, float]:
             archive.insert(child)
         found[str(size)] = (time.process_time() - before) / len(children) * 1000
         made += len(children)
-    return found | {"members": float(len(archive))}
+    return found
 
 
 def _random_program(number: int, rng: random.Random) -> Program:

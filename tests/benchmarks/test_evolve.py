@@ -44,6 +44,7 @@ def test_our_side_makes_its_iterations(jail: str) -> None:
     with task_folder() as folder, stub_model() as url:
         found = ours("search", folder, url, "6", "2", jail)
     assert found["programs"] == 6
+    assert found["files"] == 1
     assert all(found[name] > 0 for name in ("cpu_s", "wall_s", "peak_rss_mb", "storing_ms", "stored_kb"))
 
 
