@@ -10,14 +10,14 @@ skipped: a problem with only part of its tests would be another problem.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from evolve.humaneval_asserts import UnsupportedAssert, parse_tests
-from evolve.humaneval_recording import Recording, record_tests
+from evolve.humaneval_asserts import UnsupportedAssert
+from evolve.humaneval_recording import Recording, record_tests, tests_and_checker
 from evolve.strict import explain
 from evolve.tests_task import TestsTask
 
@@ -41,7 +41,7 @@ def is_humaneval(record: Any) -> bool:
 def read_humaneval(records: Iterable[Any], *, visible: int = VISIBLE) -> tuple[list[TestsTask], list[Skipped]]:
     """Tasks, and the problems that could not become one. visible: tests of each problem that prompts may show."""
     records = list(records)
-    recordings = dict(_record([record for record in records if is_humaneval(record) and _needs_recording(record)]))
+    recordings = record_tests([record for record in records if is_humaneval(record)])
     tasks: list[TestsTask] = []
     skipped: list[Skipped] = []
     for number, record in enumerate(records):
@@ -64,18 +64,14 @@ def to_task(
 
     Raises :class:`UnsupportedAssert`, or pydantic's ``ValidationError`` for an odd record.
     """
-    if isinstance(recording, UnsupportedAssert):
-        raise recording
-    tests = recording.tests if recording else parse_tests(record["test"])
     return TestsTask.model_validate(
         {
             "name": record["task_id"],
             "statement": record["prompt"].strip("\n"),
             "entry_point": record["entry_point"],
-            "tests": [{**test, "visible": i < visible} for i, test in enumerate(tests)],
             "seed_program": record["prompt"].rstrip() + "\n    pass\n",
             "preamble": preamble(record),
-            "checker": recording.checker if recording else None,
+            **tests_and_checker(record, recording, visible=visible),
         }
     )
 
@@ -85,15 +81,3 @@ def preamble(record: dict[str, str]) -> str:
     start = re.search(rf"^def {re.escape(record['entry_point'])}\b", record["prompt"], re.MULTILINE)
     text = record["prompt"][: start.start()].strip("\n") if start else ""
     return text + "\n" if text else ""
-
-
-def _needs_recording(record: dict[str, str]) -> bool:
-    try:
-        parse_tests(record["test"])
-    except UnsupportedAssert:
-        return isinstance(record.get("canonical_solution"), str)
-    return False
-
-
-def _record(records: Sequence[dict[str, str]]) -> Iterable[tuple[str, Recording | UnsupportedAssert]]:
-    return zip((record["task_id"] for record in records), record_tests(records), strict=True)

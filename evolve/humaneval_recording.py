@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from evolve.humaneval_asserts import UnsupportedAssert, arguments_document, check_function, is_equality
+from evolve.humaneval_asserts import UnsupportedAssert, arguments_document, check_function, is_equality, parse_tests
 from evolve.tests_task import read_arguments
 from sandbox.cases import FunctionResult
 from sandbox.errors import SandboxUnavailable
@@ -90,14 +90,52 @@ class Recording:
     checker: str | None
 
 
-def record_tests(records: Sequence[dict[str, str]]) -> list[Recording | UnsupportedAssert]:
-    """Run the tests of some problems on their reference solutions, each in a jail; in order, what came of each."""
+def record_tests(records: Sequence[dict[str, str]]) -> dict[str, Recording | UnsupportedAssert]:
+    """What came of each test that can only be known by running it, by ``task_id``; each runs in a jail.
+
+    Problems whose test can be read, or that have no reference solution to run it on, are left out.
+    """
+    running = [record for record in records if _must_run(record)]
+    return {record["task_id"]: found for record, found in zip(running, _recorded(running), strict=True)}
+
+
+def tests_and_checker(
+    record: dict[str, str], recording: Recording | UnsupportedAssert | None, *, visible: int
+) -> dict[str, Any]:
+    """The fields ``tests`` and ``checker`` of a problem's task. visible: tests that prompts may show.
+
+    recording: what :func:`record_tests` has of the problem. Raises :class:`UnsupportedAssert`.
+    """
+    if isinstance(recording, UnsupportedAssert):
+        raise recording
+    tests = recording.tests if recording else parse_tests(record["test"])
+    return {
+        "tests": [{**test, "visible": i < visible} for i, test in enumerate(tests)],
+        "checker": recording.checker if recording else None,
+    }
+
+
+def reference(record: dict[str, str]) -> str:
+    """The reference solution as a program."""
+    return f"{record['prompt']}{record['canonical_solution']}"
+
+
+def _must_run(record: dict[str, str]) -> bool:
+    try:
+        parse_tests(record["test"])
+    except UnsupportedAssert:
+        return isinstance(record.get("canonical_solution"), str)
+    return False
+
+
+def _recorded(records: Sequence[dict[str, str]]) -> list[Recording | UnsupportedAssert]:
     if not records:
         return []
     programs: list[str | UnsupportedAssert] = []
     for record in records:
         try:
-            programs.append(_reference(record) + _instrumented(record["test"]) + _recorder(record["entry_point"]))
+            recorder = _RECORDER.format(entry_point=record["entry_point"])
+            programs.append(f"{reference(record)}\n\n{_instrumented(record['test'])}{recorder}")
         except UnsupportedAssert as error:
             programs.append(error)
     sources = [program for program in programs if isinstance(program, str)]
@@ -117,14 +155,6 @@ def record_tests(records: Sequence[dict[str, str]]) -> list[Recording | Unsuppor
 async def _run(sources: Sequence[str]) -> list[FunctionResult]:
     async with Sandbox(concurrency=2, limits=LIMITS) as sandbox:
         return await asyncio.gather(*(sandbox.run_function(source, "vpo_record") for source in sources))
-
-
-def _reference(record: dict[str, str]) -> str:
-    return f"{record['prompt']}{record['canonical_solution']}\n\n"
-
-
-def _recorder(entry_point: str) -> str:
-    return _RECORDER.format(entry_point=entry_point)
 
 
 class _Instrument(ast.NodeTransformer):
@@ -167,7 +197,9 @@ def _recording(record: dict[str, str], asserted: list[tuple[int, list[tuple[str,
     if not tests:
         raise UnsupportedAssert("the test asserts nothing about candidate")
     checked = any(test["compare"] == "checker" for test in tests)
-    checker = f"{_reference(record)}{record['test']}\n\n{_CHECKER.format(answers=repr(answers))}" if checked else None
+    checker = (
+        f"{reference(record)}\n\n{record['test']}\n\n{_CHECKER.format(answers=repr(answers))}" if checked else None
+    )
     return Recording(tests=tuple(tests), checker=checker)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from evolve.humaneval import Skipped
-from evolve.humaneval_asserts import UnsupportedAssert, parse_tests
-from evolve.humaneval_recording import Recording, record_tests
+from evolve.humaneval_asserts import UnsupportedAssert
+from evolve.humaneval_recording import Recording, record_tests, tests_and_checker
 from evolve.strict import explain
 from evolve.tests_task import TestsTask
 
@@ -43,9 +43,8 @@ def read_mbpp(records: Iterable[Any], *, visible: int = VISIBLE) -> tuple[list[T
         try:
             known.append((record, _as_humaneval(record)))
         except UnsupportedAssert as error:
-            skipped.append(Skipped(name=_name(record), reason=str(error)))
-    running = [like for _, like in known if _needs_recording(like)]
-    recordings = {like["task_id"]: found for like, found in zip(running, record_tests(running), strict=True)}
+            skipped.append(Skipped(name=task_name(record), reason=str(error)))
+    recordings = record_tests([like for _, like in known])
     for record, like in known:
         try:
             tasks.append(_task(record, like, recordings.get(like["task_id"]), visible))
@@ -61,24 +60,21 @@ def reference(record: dict[str, Any]) -> str:
     return str(record["code"]).replace("\r\n", "\n").expandtabs(4) + "\n"
 
 
-def _name(record: dict[str, Any]) -> str:
+def task_name(record: dict[str, Any]) -> str:
+    """What the task of a record is called."""
     return f"MBPP/{record['task_id']}"
 
 
 def _task(
     record: dict[str, Any], like: dict[str, str], recording: Recording | UnsupportedAssert | None, visible: int
 ) -> TestsTask:
-    if isinstance(recording, UnsupportedAssert):
-        raise recording
-    tests = recording.tests if recording else parse_tests(like["test"])
     text = record["text"] if isinstance(record.get("text"), str) else record["prompt"]
     return TestsTask.model_validate(
         {
             "name": like["task_id"],
             "statement": f"{text.strip()}\n\nThe function is called {like['entry_point']}.",
             "entry_point": like["entry_point"],
-            "tests": [{**test, "visible": i < visible} for i, test in enumerate(tests)],
-            "checker": recording.checker if recording else None,
+            **tests_and_checker(like, recording, visible=visible),
         }
     )
 
@@ -96,7 +92,7 @@ def _as_humaneval(record: dict[str, Any]) -> dict[str, str]:
     renamed = [ast.unparse(_Renamed(entry_point).visit(statement)) for statement in body]
     lines = "\n".join(f"    {line}" for text in renamed for line in text.splitlines())
     return {
-        "task_id": _name(record),
+        "task_id": task_name(record),
         "prompt": "",
         "canonical_solution": code,
         "entry_point": entry_point,
@@ -125,11 +121,3 @@ def _entry_point(code: str, test: str) -> str:
     if not named:
         raise UnsupportedAssert(f"the first test calls no function of the solution: {test.strip()[:120]}")
     return named[0]
-
-
-def _needs_recording(like: dict[str, str]) -> bool:
-    try:
-        parse_tests(like["test"])
-    except UnsupportedAssert:
-        return True
-    return False

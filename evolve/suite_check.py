@@ -20,7 +20,8 @@ from typing import Any
 
 from evolve.evaluator import make_evaluator
 from evolve.humaneval import is_humaneval
-from evolve.mbpp import is_mbpp
+from evolve.humaneval_recording import reference as humaneval_reference
+from evolve.mbpp import is_mbpp, task_name
 from evolve.mbpp import reference as mbpp_reference
 from evolve.openevolve_task import OpenEvolveTask
 from evolve.program import Evaluation
@@ -71,9 +72,9 @@ def read_references(path: Path | str) -> dict[str, str]:
 
 def _reference(record: Any) -> tuple[str, str] | None:
     if is_mbpp(record):
-        return f"MBPP/{record['task_id']}", mbpp_reference(record)
+        return task_name(record), mbpp_reference(record)
     if is_humaneval(record) and isinstance(record.get("canonical_solution"), str):
-        return record["task_id"], record["prompt"] + record["canonical_solution"]
+        return record["task_id"], humaneval_reference(record)
     return None
 
 
