@@ -1,7 +1,7 @@
 """A policy-gradient step of the trainer against TRL's GRPOTrainer on the same work, in this process, one thread.
 
-The same model (random weights of the minicode size), prompts, number and length of generations, rewards and KL term;
-the learning rate is next to nothing, so both sample from the same policy throughout. CPU seconds, medians over steps.
+The same model (the shipped ``checkpoints/minicode-base``), prompts, number and length of generations, and KL term; the
+learning rate is next to nothing, so both sample from the same policy throughout. CPU seconds, medians over steps.
 """
 
 from __future__ import annotations
@@ -25,29 +25,16 @@ from trainer.estimators.accuracy import advantage_error
 from trainer.estimators.config import VpoPlusConfig
 from trainer.estimators.groups import make_groups
 from trainer.loop import Training
-from trainer.rollout.base import prompt_tokens
+from trainer.prompts import Item, make_problem
 from trainer.scoring import answers_of
 
 STEPS, WARM_UP = 5, 1
 PROMPTS, ROLLOUTS, M = 8, 8, 3
 DIMENSIONS = (4, 8, 16)
+BASE = Path(__file__).resolve().parents[1] / "checkpoints" / "minicode-base"
 
 
-def _base(folder: Path) -> Path:
-    """A checkpoint of the minicode size after a single supervised step."""
-    document = {
-        "name": "base",
-        "output": folder / "base",
-        "model": {},
-        "train": {"kind": "warmup", "steps": 1, "batch": 4},
-        "evaluation": {"problems": 1, "answers": 1},
-        "watch": {"tensorboard": False},
-    }
-    Training(TrainConfig.model_validate(document)).run()
-    return folder / "base" / "model"
-
-
-def _ours(base: Path, folder: Path) -> list[dict[str, Any]]:
+def _ours(folder: Path) -> list[dict[str, Any]]:
     """Rows of our steps."""
     rows: list[dict[str, Any]] = []
     train = {
@@ -63,7 +50,7 @@ def _ours(base: Path, folder: Path) -> list[dict[str, Any]]:
     document = {
         "name": "ours",
         "output": folder / "ours",
-        "init": base,
+        "init": BASE,
         "train": train,
         "evaluation": {"problems": 1, "answers": 1},
         "watch": {"tensorboard": False},
@@ -72,14 +59,15 @@ def _ours(base: Path, folder: Path) -> list[dict[str, Any]]:
     return [row for row in rows if "evaluation" not in row][WARM_UP:]
 
 
-def _trl(base: Path, folder: Path) -> tuple[list[float], float]:
+def _trl(folder: Path) -> tuple[list[float], float]:
     """CPU seconds of each of TRL's steps, and its tokens per step."""
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
     domain = MinicodeDomain()
-    problems = [domain.problem(generator(0, "problem", i), heldout=False) for i in range((STEPS + WARM_UP) * PROMPTS)]
+    items = [Item((step, index)) for step in range(STEPS + WARM_UP) for index in range(PROMPTS)]
+    problems = [make_problem(domain, 0, item) for item in items]
     data = Dataset.from_list([{"prompt": domain.prompt(p, M, None), "index": i} for i, p in enumerate(problems)])
     tokens: list[int] = []
 
@@ -108,8 +96,9 @@ def _trl(base: Path, folder: Path) -> tuple[list[float], float]:
         learning_rate=1e-12,
         lr_scheduler_type="constant",
         beta=0.02,
+        use_bias_correction_kl=False,  # plain k3, as ours
         temperature=1.0,
-        loss_type="dapo",
+        loss_type="bnpo",  # the token mean over the batch, as ours
         gradient_checkpointing=False,
         bf16=False,
         use_cpu=True,
@@ -121,15 +110,12 @@ def _trl(base: Path, folder: Path) -> tuple[list[float], float]:
         shuffle_dataset=False,
         seed=0,
     )
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    assert prompt_tokens(data[0]["prompt"], tokenizer)
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     GRPOTrainer(
-        model=model,
+        model=AutoModelForCausalLM.from_pretrained(BASE, dtype=torch.float32),
         reward_funcs=reward,
         args=arguments,
         train_dataset=data,
-        processing_class=tokenizer,
+        processing_class=AutoTokenizer.from_pretrained(BASE),
         callbacks=[Clock()],
     ).train()
     return seconds[WARM_UP:], statistics.mean(tokens[WARM_UP:])
@@ -152,9 +138,8 @@ def measure() -> Sequence[Figure]:
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        base = _base(folder)
-        rows = _ours(base, folder)
-        trl, trl_tokens = _trl(base, folder)
+        rows = _ours(folder)
+        trl, trl_tokens = _trl(folder)
     ours = statistics.median(row["cpu_s"] for row in rows)
     totals = [row["tokens"] for row in rows]
     tokens = (totals[-1] - totals[0]) / (len(totals) - 1)
