@@ -124,8 +124,3 @@ def truncated_importance(log_policy: torch.Tensor, log_sampler: torch.Tensor, ca
     off-policy RL training"). Shapes (B, T); no gradient.
     """
     return torch.exp(log_policy.detach() - log_sampler).clamp(max=cap)
-
-
-def masked_mean(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Mean of (B, T) values where the mask is true."""
-    return (values * mask).sum() / mask.sum()

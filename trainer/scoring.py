@@ -18,14 +18,13 @@ class Scores:
     """Judgements of P problems' G rollouts with m places for answers; D is the largest number of components.
 
     rewards: (P, G, m, D), in the places the answers were given; zero rows where one is missing or repeats another.
-    scalars: (P, G, m), the task scalars. components: (P, D), true where a component exists. task_weights: (P, D), w*.
+    scalars: (P, G, m), the task scalars. components: (P, D), true where a component exists.
     valid: (P, G, m), false where the judge, not the answer, failed. answers: per rollout, the distinct ones in order.
     """
 
     rewards: np.ndarray
     scalars: np.ndarray
     components: np.ndarray
-    task_weights: np.ndarray
     valid: np.ndarray
     answers: list[list[Answer]]
 
@@ -69,7 +68,4 @@ def collect_scores(
                 continue
             rewards[place][: len(verdict.reward)] = verdict.reward
             scalars[place] = verdict.scalar
-    task_weights = np.zeros((len(problems), width))
-    for p, problem in enumerate(problems):
-        task_weights[p, : sizes[p]] = domain.weights(problem)
-    return Scores(rewards, scalars, np.arange(width)[None] < sizes[:, None], task_weights, valid, answers)
+    return Scores(rewards, scalars, np.arange(width)[None] < sizes[:, None], valid, answers)

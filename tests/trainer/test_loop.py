@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from evolve.manifest import read_manifest
 from trainer.config import ConfigError, TrainConfig, load_config
 from trainer.loop import Training
-from trainer.loss import ClipRange, k3, log_probabilities, masked_mean, policy_objective
+from trainer.loss import ClipRange, k3, log_probabilities, policy_objective
 from trainer.model import load_model, load_tokenizer
 from trainer.rollout.torch_sampler import sample
 
@@ -102,11 +102,11 @@ def test_the_loss_is_the_clipped_objective_over_all_tokens() -> None:
     advantages = torch.tensor([[1.0], [-1.0]]).expand(2, 3)
     mask = torch.tensor([[True, True, True], [True, True, False]])
     objective, clipped = policy_objective(policy, old, advantages, ClipRange(0.2, 0.2))
-    assert masked_mean(objective, mask).item() == pytest.approx((1.2 + 1.0 + 0.5 - 1.5 - 0.8) / 5)
+    assert objective[mask].sum().item() == pytest.approx(1.2 + 1.0 + 0.5 - 1.5 - 0.8)
     assert clipped.tolist() == [[True, False, False], [False, True, False]]
     higher, _ = policy_objective(policy, old, advantages, ClipRange(0.2, 0.4))
     assert higher[0, 0].item() == pytest.approx(1.4)
-    assert masked_mean(k3(policy, policy), mask).item() == 0
+    assert not k3(policy, policy).any()
     assert (k3(policy, old) >= 0).all()
 
 

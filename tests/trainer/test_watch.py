@@ -44,7 +44,7 @@ def scores(rewards: np.ndarray, valid: np.ndarray | None = None) -> Scores:
     given = rewards.any(axis=-1).reshape(P * G, m)
     answers = [[Answer(i, str(i), 0, 0, str(i)) for i in range(m) if row[i]] for row in given]
     ok = np.ones((P, G, m), dtype=bool) if valid is None else valid
-    return Scores(rewards, rewards.mean(-1), np.ones((P, D), bool), np.full((P, D), 1 / D), ok, answers)
+    return Scores(rewards, rewards.mean(-1), np.ones((P, D), bool), ok, answers)
 
 
 def test_step_metrics_are_what_they_say() -> None:
