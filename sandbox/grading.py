@@ -42,16 +42,10 @@ class Unchecked:
 
 def judge_call(test: CallTest, report: Report, limits: Limits) -> Verdict | Unchecked:
     """Judge what the entry point returned."""
-    failed = judge_ending(test.name, report, limits)
-    if failed is not None:
-        return failed
-    try:
-        answer = read_answer(report)
-        if "value" not in answer:
-            return judge_error(test.name, report, answer)
-    except UnreadableError as problem:
-        return verdict(test.name, report, Status.ERROR, str(problem))
-    value = answer["value"]
+    returned = judge_function(test.name, report, limits)
+    if not returned.verdict.passed:
+        return returned.verdict
+    value = returned.value
     if test.compare == "checker":
         return Unchecked(name=test.name, report=report, given=list(test.args), expected=test.expected, actual=value)
     if call_matches(test, value):
