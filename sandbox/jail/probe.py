@@ -22,6 +22,7 @@ from sandbox.jail.launcher import OUT_OF_MEMORY, Jail, JailError, Job
 from sandbox.jail.slots import Slots
 from sandbox.jail.uids import next_uid
 from sandbox.limits import Limits
+from sandbox.payload import call_payload
 from sandbox.tiers import Tier
 
 log = logging.getLogger(__name__)
@@ -187,17 +188,7 @@ def try_out(isolation: Isolation | Confinement) -> str | None:
 
 def canary_job(source: str, limits: Limits) -> Job:
     """Call ``canary()`` of a program once."""
-    payload = {
-        "kind": "calls",
-        "source": source,
-        "preamble": "",
-        "entry_point": "canary",
-        "tests": [{"args": [], "stdin": b""}],
-        "answer_bytes": 1 << 16,
-        "keep_going": False,
-        "preload": [],
-        "environment": {},
-    }
+    payload = call_payload(source, "canary", [[]]) | {"answer_bytes": 1 << 16, "environment": {}}
     return Job(harness="harness", payload=payload, limits=limits)
 
 
