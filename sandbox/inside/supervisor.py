@@ -71,9 +71,10 @@ def main(job: Job, run_test: Callable[[Job, int, int], None], alive: int, report
     if os.read(alive, len(GO)) != GO:
         os._exit(0)  # the launcher is gone
     for index in range(job["first"], len(job["tests"])):
-        header, parts = Trial(job, index, alive).run(run_test)
+        trial = Trial(job, index, alive)
+        header, parts = trial.run(run_test)
         write_all(report, header + b"".join(parts))
-        if is_soiled():
+        if trial.soiled:
             break
     os._exit(0)
 
@@ -164,6 +165,7 @@ class Trial:
         self.answer = Stream(job["answer_bytes"])
         self.stdout, self.stderr = Stream(job["output_bytes"]), Stream(job["output_bytes"])
         self.cause = FINISHED
+        self.soiled = False
         self.pid = self.status = 0
         self.cpu = 0.0
         self.peak = 0
@@ -187,8 +189,8 @@ class Trial:
             os.close(stream.read_end)
         self.note_excess()
         parts = [bytes(stream.data) for stream in streams]
-        soiled = is_soiled()
-        numbers = (self.cause, soiled, self.status, wall, self.cpu, self.peak)
+        self.soiled = is_soiled()
+        numbers = (self.cause, self.soiled, self.status, wall, self.cpu, self.peak)
         return HEADER.pack(*numbers, *map(len, parts)), parts
 
     def become_test(self, stdin: int, run_test: Callable[[Job, int, int], None]) -> None:
