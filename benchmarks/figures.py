@@ -89,11 +89,7 @@ def _rounded(value: float | None) -> float | None:
 def _print_table(title: str, figures: Sequence[Figure]) -> None:
     table = Table("figure", "value", "unit", "peer", "peer's value", "ratio", title=title)
     for figure in figures:
-        shown = figure.as_json()
-        table.add_row(*("" if shown[key] is None else str(shown[key]) for key in _KEYS))
+        table.add_row(*("" if value is None else str(value) for value in figure.as_json().values()))
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
     console.print(", ".join(f"{name}: {value}" for name, value in machine().items()), highlight=False)
-
-
-_KEYS = ("name", "value", "unit", "peer", "peer_value", "ratio")
