@@ -19,10 +19,10 @@ def checked(count: int) -> list[CallTest]:
 
 
 async def test_each_answer_has_its_check_and_the_other_verdicts_stay(sandbox: Sandbox) -> None:
-    source = "def f(x):\n    return [0, 5, None, 1 // 0 if x == 3 else 3, 4][x]"
+    source = "def f(x):\n    return [0, 5, None, 3, 4][x]"
     mixed = [*checked(4), CallTest(name="plain", args=(4,), expected=4)]
 
-    verdicts = await sandbox.grade_calls(source.replace("1 // 0 if x == 3 else 3", "3"), "f", mixed, checker=CHECK)
+    verdicts = await sandbox.grade_calls(source, "f", mixed, checker=CHECK)
 
     assert [verdict.status for verdict in verdicts] == ["passed", "wrong", "error", "passed", "passed"]
     assert verdicts[1].message == "seen: 5"

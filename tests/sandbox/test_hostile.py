@@ -79,6 +79,8 @@ async def test_the_best_tier_stops_it(name: str, world: World, best: Sandbox) ->
     "name", [name if row.core else pytest.param(name, marks=pytest.mark.soak) for name, row in TABLE.items()]
 )
 async def test_lower_tiers_stop_what_they_should(name: str, world: World, lower_tiers: list[Sandbox]) -> None:
+    if not lower_tiers:
+        pytest.skip("no lower tier can be had here")
     row = TABLE[name]
     for sandbox in lower_tiers:
         verdict, problems = await run_jailed(row, world, sandbox)
