@@ -182,10 +182,7 @@ def evaluation_of_metrics(
     judged = [_component(task, name, metrics.get(name), opened) for name in components]
     reward = tuple(value for value, _, _ in judged)
     combined = metrics.get(COMBINED)
-    if combined is None:
-        scalar = math.fsum(reward) / len(reward)
-    else:
-        scalar = squashed(combined) if COMBINED in opened else scaled(combined, task.ranges.get(COMBINED))
+    scalar = math.fsum(reward) / len(reward) if combined is None else _reward(task, COMBINED, combined, opened)
     return Evaluation(
         components=components,
         reward=reward,
@@ -206,13 +203,17 @@ def _component(
     """Reward in [0, 1], status and message of one component."""
     if value is None:
         return 0.0, Status.ERROR, f"the evaluator gave no finite number for {name}"
+    reward = _reward(task, name, value, opened)
     if name in opened:
-        return squashed(value), Status.WRONG, f"{name} is {value:.6g}; higher is better"
+        return reward, Status.WRONG, f"{name} is {value:.6g}; higher is better"
     low, high = task.ranges.get(name, (0.0, 1.0))
-    reward = scaled(value, (low, high))
     if reward >= 1.0 - _SLACK:
         return reward, Status.PASSED, ""
     return reward, Status.WRONG, f"{name} is {value:.6g}; {low:g} is worst and {high:g} is best"
+
+
+def _reward(task: OpenEvolveTask, name: str, value: float, opened: frozenset[str]) -> float:
+    return squashed(value) if name in opened else scaled(value, task.ranges.get(name))
 
 
 def scaled(value: float, bounds: tuple[float, float] | None = None) -> float:
