@@ -6,7 +6,7 @@ micro-batches or over processes changes memory and speed, but not the gradient.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -36,8 +36,13 @@ class Batch:
 def update(engine: Engine, batch: Batch, config: RLConfig, key: tuple[int, int]) -> dict[str, float]:
     """Train on a batch; ``key`` = (seed, step) decides the minibatches. Returns means over all tokens and passes."""
     several = config.epochs * config.minibatches > 1
-    old = _old_log_probabilities(engine, batch, config) if several else None
-    reference = _reference(engine, batch, config) if config.kl else None
+    old = reference = None
+    if several:
+        old = _in_pieces(engine, batch, config, lambda part: engine.log_probabilities(part, config.temperature)[0])
+    if config.kl:
+        reference = _in_pieces(
+            engine, batch, config, lambda part: engine.reference_log_probabilities(part, config.temperature)
+        )
     sums = torch.zeros(len(_SUMS), dtype=torch.float64)
     norms = []
     for rows in _minibatches(batch, config, key):
@@ -106,23 +111,15 @@ def _log_cap(config: RLConfig) -> float:
     return float(torch.log(torch.tensor(_cap(config))))
 
 
-def _pieces(engine: Engine, batch: Batch, config: RLConfig) -> Iterator[tuple[list[int], Rollouts]]:
-    for rows in _micro_batches(range(len(batch.rollouts)), config.micro_batch):
-        yield rows, batch.rollouts.select(rows).to(engine.world.device)
-
-
 @torch.no_grad()
-def _old_log_probabilities(engine: Engine, batch: Batch, config: RLConfig) -> torch.Tensor:
+def _in_pieces(
+    engine: Engine, batch: Batch, config: RLConfig, logs: Callable[[Rollouts], torch.Tensor]
+) -> torch.Tensor:
+    """``logs`` of all rows, shape (B, T) on the CPU, by micro-batches and without gradients."""
     found = torch.zeros(batch.mask.shape)
-    for rows, part in _pieces(engine, batch, config):
-        found[rows, : part.ids.shape[1]] = engine.log_probabilities(part, config.temperature)[0].cpu()
-    return found
-
-
-def _reference(engine: Engine, batch: Batch, config: RLConfig) -> torch.Tensor:
-    found = torch.zeros(batch.mask.shape)
-    for rows, part in _pieces(engine, batch, config):
-        found[rows, : part.ids.shape[1]] = engine.reference_log_probabilities(part, config.temperature).cpu()
+    for rows in _micro_batches(range(len(batch.rollouts)), config.micro_batch):
+        part = batch.rollouts.select(rows).to(engine.world.device)
+        found[rows, : part.ids.shape[1]] = logs(part).cpu()
     return found
 
 
