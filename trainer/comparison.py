@@ -168,21 +168,27 @@ def run_all(config: CompareConfig, say: Callable[[str], None]) -> list[Run]:
     config.output.mkdir(parents=True, exist_ok=True)
     if config.init is None and not config.start.exists():
         say(f"warming up {config.start}")
-        _wait_for([_start(warmup_config(config), say)], say)
+        _run_processes([warmup_config(config)], 1, say)
     runs = runs_of(config)
     waiting = [run for run in runs if run.result is None]
     say(f"{len(runs) - len(waiting)} of {len(runs)} runs are there already")
     workers = config.workers or len(os.sched_getaffinity(0))
+    _run_processes([training_config(config, run) for run in waiting], workers, say)
+    return runs
+
+
+def _run_processes(configs: Sequence[TrainConfig], workers: int, say: Callable[[str], None]) -> None:
+    """A process for each configuration, ``workers`` at a time. Raises ``RuntimeError`` if one fails."""
+    waiting = list(configs)
     active: list[tuple[str, subprocess.Popen[bytes]]] = []
     try:
         while waiting or active:
             while waiting and len(active) < workers:
-                active.append(_start(training_config(config, waiting.pop(0)), say))
+                active.append(_start(waiting.pop(0), say))
             active = _still_running(active, say)
             time.sleep(_POLL_S)
     finally:
         _stop([process for _, process in active])
-    return runs
 
 
 def _start(config: TrainConfig, say: Callable[[str], None]) -> tuple[str, subprocess.Popen[bytes]]:
@@ -209,15 +215,6 @@ def _still_running(
         else:
             say(f"finished {name}")
     return running
-
-
-def _wait_for(active: list[tuple[str, subprocess.Popen[bytes]]], say: Callable[[str], None]) -> None:
-    try:
-        while active:
-            active = _still_running(active, say)
-            time.sleep(_POLL_S)
-    finally:
-        _stop([process for _, process in active])
 
 
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
