@@ -33,7 +33,6 @@ def _dedent(line: str) -> str:
 
 
 PERTURBATIONS: dict[str, Callable[[Edit, random.Random], Edit]] = {
-    "exact": lambda edit, rng: edit,
     "crlf": lambda edit, rng: _each(edit, lambda line: line + "\r"),
     "trailing_blanks": lambda edit, rng: ([line + " " * rng.randrange(3) for line in edit[0]], edit[1]),
     "blank_lines_around": lambda edit, rng: (["", *edit[0], ""], edit[1]),
