@@ -77,10 +77,8 @@ class ServiceClient:
 
     async def create(self, spec: SearchSpec) -> SearchDetail:
         """Start a search."""
-        body = spec.model_dump(mode="json")
-        # Only what was given: a task's own settings hold for the rest.
-        body["search"] = spec.search.model_dump(mode="json", exclude_unset=True)
-        return SearchDetail.model_validate_json((await self._request("POST", "/search", json=body)).content)
+        response = await self._request("POST", "/search", json=spec.as_json())
+        return SearchDetail.model_validate_json(response.content)
 
     async def show(self, search_id: str) -> SearchDetail:
         """One search with its runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -21,7 +22,7 @@ class KeptSearch(StrictModel):
     The arms of ``spec`` name the endpoints of the last time; a checkpoint that is served again has another one.
     """
 
-    version: int = 1
+    version: Literal[1] = 1
     models: tuple[str, ...]
     spec: SearchSpec
 
@@ -44,9 +45,7 @@ class SearchFolder:
     def begin(self, search: KeptSearch) -> None:
         """Keep what a new search is. Raises ``ValueError`` where the folder holds one already."""
         self.check_free()
-        body = search.model_dump(mode="json")
-        # Only what was given: a task's own settings hold for the rest.
-        body["spec"]["search"] = search.spec.search.model_dump(mode="json", exclude_unset=True)
+        body = search.model_dump(mode="json") | {"spec": search.spec.as_json()}
         self.path.mkdir(parents=True, exist_ok=True)
         part = self.path / f"{_NAME}.part"
         part.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")

@@ -121,6 +121,10 @@ class SearchSpec(StrictModel):
     iterations: Annotated[int, Field(ge=1, le=100_000)] = 50
     search: SearchConfig = SearchConfig()
 
+    def as_json(self) -> dict[str, Any]:
+        """The body that says the same; of ``search`` only what was given: a task's own settings come next."""
+        return self.model_dump(mode="json") | {"search": self.search.model_dump(mode="json", exclude_unset=True)}
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         _all_different("tasks", [task.name for task in self.tasks], "rename one")
