@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -19,6 +19,7 @@ class ConfigError(ValueError):
 
 Positive = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]
+GroupSize = Annotated[int, Field(ge=2)]
 Rate = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -88,41 +89,49 @@ class VllmSamplerConfig(StrictModel):
     timeout_s: Rate = 600.0
 
 
-class RLConfig(StrictModel):
+class StepConfig(StrictModel):
+    """The part of a policy-gradient step that the arms of a comparison share.
+
+    prompts: P prompts a step. mutation_share: share of them that show a parent. kl: weight of the k3 KL estimate to the
+    frozen initial model. clip: PPO's ratio range. epochs, minibatches: passes over a step's rollouts, and optimizer
+    steps in each. micro_batch: rollouts in one forward pass (0: all at once); it changes memory and speed, not the
+    loss.
+    """
+
+    prompts: Positive = 24
+    mutation_share: Share = 0.5
+    kl: Annotated[float, Field(ge=0)] = 0.02
+    clip: Rate = 0.2
+    epochs: Positive = 1
+    minibatches: Positive = 1
+    micro_batch: Natural = 0
+    optimizer: OptimizerConfig = OptimizerConfig(lr=2e-4)
+
+    @model_validator(mode="after")
+    def _minibatches_fit(self) -> Self:
+        if self.prompts % self.minibatches:
+            raise ValueError(f"`minibatches` ({self.minibatches}) must divide `prompts` ({self.prompts})")
+        return self
+
+
+class RLConfig(StepConfig):
     """Policy-gradient steps from an initial checkpoint.
 
-    prompts, rollouts: P prompts a step, G generations each. m: answers in one generation. mutation_share: share of the
-    prompts that show a parent. kl: weight of the k3 KL estimate to the frozen initial model. clip: PPO's ratio range
-    below 1, and above it too unless ``clip_high`` says otherwise. epochs, minibatches: passes over a step's rollouts,
-    and optimizer steps in each. micro_batch: rollouts in one forward pass (0: all at once); it changes memory and
-    speed, not the loss. max_tokens: of a generation (default: what the domain asks for). tokens: stop after the step
+    rollouts: G generations for each prompt. m: answers in one generation. clip_high: PPO's ratio range above 1, where
+    it is not ``clip``. max_tokens: of a generation (default: what the domain asks for). tokens: stop after the step
     that brings the generated tokens to so many, even before ``steps``.
     """
 
     kind: Literal["rl"] = "rl"
     steps: Positive
     estimator: EstimatorConfig
-    prompts: Positive = 24
-    rollouts: Annotated[int, Field(ge=2)] = 8
+    rollouts: GroupSize = 8
     m: Positive = 3
-    mutation_share: Share = 0.5
     temperature: Rate = 1.0
-    kl: Annotated[float, Field(ge=0)] = 0.02
-    clip: Rate = 0.2
     clip_high: Rate | None = None
-    epochs: Positive = 1
-    minibatches: Positive = 1
-    micro_batch: Natural = 0
     max_tokens: Positive | None = None
     tokens: Positive | None = None
     sampler: Annotated[TorchSamplerConfig | VllmSamplerConfig, Field(discriminator="kind")] = TorchSamplerConfig()
-    optimizer: OptimizerConfig = OptimizerConfig(lr=2e-4)
-
-    @model_validator(mode="after")
-    def _minibatches_fit(self) -> RLConfig:
-        if self.prompts % self.minibatches:
-            raise ValueError(f"`minibatches` ({self.minibatches}) must divide `prompts` ({self.prompts})")
-        return self
 
 
 class LoraConfig(StrictModel):

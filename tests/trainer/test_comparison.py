@@ -56,6 +56,15 @@ def test_unequal_terms_are_refused(write: Callable[..., Path]) -> None:
         load_comparison(write(seeds=[]))
 
 
+def test_what_training_would_refuse_is_refused_before_any_run(write: Callable[..., Path]) -> None:
+    with pytest.raises(ConfigError, match=r"common\.kl"):
+        load_comparison(write(common={"tokens": 1500, "kl": -1}))
+    with pytest.raises(ConfigError, match="must divide `prompts`"):
+        load_comparison(write(common={"tokens": 1500, "prompts": 2, "minibatches": 3}))
+    with pytest.raises(ConfigError, match=r"arms\.a\.rollouts"):
+        load_comparison(write(arms={"a": {"estimator": {"name": "grpo"}, "rollouts": 1, "m": 1}}))
+
+
 def test_every_arm_has_the_same_start_and_budget(write: Callable[..., Path], base: Path) -> None:
     config = load_comparison(write())
     runs = runs_of(config)
