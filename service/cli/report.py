@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
+from evolve.openevolve import explain_ignored
+from evolve.suite import Suite
+from evolve.task import OpenEvolveTask
 from service.outcome import Outcome
 from service.schemas import ArmCurve, Curve
 
@@ -40,6 +44,15 @@ def rejection_lines(outcome: Outcome) -> list[str]:
         parts = [f"{judged[arm]:,} judged", *(f"{count:,} {reason}" for reason, count in reasons.most_common())]
         lines.append(f"answers of {arm}: {', '.join(parts)}")
     return lines
+
+
+def print_left_out(console: Console, suite: Suite) -> None:
+    """Say which problems of a suite's file were skipped, and which settings of its tasks have no effect."""
+    for skipped in suite.skipped:
+        console.print(f"left out {skipped.name}: {skipped.reason}", style="yellow", markup=False, highlight=False)
+    for task in suite.tasks:
+        if isinstance(task, OpenEvolveTask) and (note := explain_ignored(task.ignored)):
+            console.print(f"{task.name}: {note}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def checkpoints(horizon: int) -> list[int]:

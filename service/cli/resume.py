@@ -17,15 +17,14 @@ from service.cli.search import (
     Finished,
     carry_out,
     exit_status,
+    local_searcher,
     report,
     suffixes_of,
 )
 from service.cli.stored import JsonOption, SearchArgument, ServiceOption, is_folder, make_client
 from service.client import RemoteSearcher
 from service.folder import KeptSearch, SearchFolder
-from service.local import LocalSearcher
 from service.schemas import RunStatus
-from service.settings import Settings
 from service.spec import Arm
 
 
@@ -54,7 +53,7 @@ def resume(
 
 async def resume_here(console: Console, folder: SearchFolder) -> Finished:
     """Go on with a search of this machine."""
-    stop, kept, settings = asyncio.Event(), folder.read(), Settings()
+    stop, kept, searcher = asyncio.Event(), folder.read(), local_searcher(folder)
     choices = [parse_choice(text) for text in kept.models]
     again = f"vpo resume {folder.path}"
     with stop_on_signals(console, stop, then=f"stopping: finishing what is under way; go on with `{again}`"):
@@ -66,7 +65,6 @@ async def resume_here(console: Console, folder: SearchFolder) -> Finished:
             tell=console.print,
         ) as arms:
             spec = kept.spec.model_copy(update={"arms": reached(kept, arms)})
-            searcher = LocalSearcher(min_tier=settings.min_tier, folders=settings.folders, kept=folder)
             outcome = await carry_out(console, searcher, spec, stop)
     return Finished(spec.name, outcome, stopped=stop.is_set(), again=again, suffixes=suffixes_of(spec.tasks))
 

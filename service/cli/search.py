@@ -17,14 +17,13 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from evolve.config import SearchConfig
-from evolve.openevolve import explain_ignored
 from evolve.strict import explain
 from evolve.suite import Suite, load_suite
 from evolve.task import OpenEvolveTask, TestsTask
 from service.cli.arms import ModelChoice, open_arms, parse_choice
 from service.cli.failing import FAILED, INTERRUPTED, run_command
 from service.cli.progress import Progress, stop_on_signals
-from service.cli.report import rejection_lines, summary_table, write_best, write_csv, write_png
+from service.cli.report import print_left_out, rejection_lines, summary_table, write_best, write_csv, write_png
 from service.client import RemoteSearcher, ServiceClient
 from service.folder import KeptSearch, SearchFolder
 from service.local import LocalSearcher
@@ -139,7 +138,7 @@ def search(
             config=read_search_config(config, {key: value for key, value in given.items() if value is not None}),
             name=name,
         )
-        _warn(console, plan.suite)
+        print_left_out(console, plan.suite)
         return await (_search_here(console, plan, out) if service is None else _search_there(console, plan, service))
 
     finished = run_command("search", work)
@@ -175,15 +174,27 @@ async def _search_here(console: Console, plan: Plan, out: Path | None) -> Finish
         folder.check_free()  # before any model is started
     again = f"vpo resume {out}" if folder else None
     how = f"go on with `{again}`; " if again else ""
-    settings, choices, stop = Settings(), [parse_choice(text) for text in plan.models], asyncio.Event()
+    searcher = local_searcher(folder)
+    choices, stop = [parse_choice(text) for text in plan.models], asyncio.Event()
     with stop_on_signals(console, stop, then=f"stopping: finishing what is under way; {how}once more to stop at once"):
         async with _arms(console, plan, choices) as arms:
             spec = plan.spec(arms)
             if folder is not None:
                 folder.begin(KeptSearch(models=tuple(choice.text for choice in choices), spec=spec))
-            searcher = LocalSearcher(min_tier=settings.min_tier, folders=settings.folders, kept=folder)
             outcome = await carry_out(console, searcher, spec, stop)
     return Finished(spec.name, outcome, stop.is_set(), again, suffixes_of(spec.tasks))
+
+
+def local_searcher(folder: SearchFolder | None) -> LocalSearcher:
+    """Searches here, as the environment's settings say. folder: where the search is kept, if anywhere."""
+    settings = Settings()
+    return LocalSearcher(
+        sandbox_concurrency=settings.sandbox_concurrency,
+        model_timeout_s=settings.model_timeout_s,
+        min_tier=settings.min_tier,
+        folders=settings.folders,
+        kept=folder,
+    )
 
 
 async def _search_there(console: Console, plan: Plan, service: str) -> Finished:
@@ -214,14 +225,6 @@ async def carry_out(console: Console, searcher: Searcher, spec: SearchSpec, stop
     """Run a search and show how it goes."""
     with Progress.of(console, spec) as progress:
         return await searcher(spec, progress, stop)
-
-
-def _warn(console: Console, suite: Suite) -> None:
-    for skipped in suite.skipped:
-        console.print(f"left out {skipped.name}: {skipped.reason}", style="yellow", markup=False, highlight=False)
-    for task in suite.tasks:
-        if isinstance(task, OpenEvolveTask) and (note := explain_ignored(task.ignored)):
-            console.print(f"{task.name}: {note}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def suffixes_of(tasks: Iterable[TestsTask | OpenEvolveTask]) -> dict[str, str]:

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from evolve.openevolve import explain_ignored
 from evolve.suite import Suite, TaskError, load_suite
 from evolve.suite_check import TaskCheck, check_suite, read_references
 from evolve.task import OpenEvolveTask
 from sandbox.errors import SandboxError
 from sandbox.runner import Sandbox
+from service.cli.report import print_left_out
 from service.settings import Settings
 
 app = typer.Typer(no_args_is_help=True, help="Look at suites of tasks.")
@@ -93,11 +93,7 @@ def _findings(each: TaskCheck) -> str:
 def _summary(console: Console, suite: Suite, checks: list[TaskCheck]) -> None:
     tests = sum(each.tests for each in checks)
     console.print(f"suite {suite.name}: {len(checks)} tasks, {tests} tests, digest {suite.digest}", highlight=False)
-    for skipped in suite.skipped:
-        console.print(f"skipped {skipped.name}: {skipped.reason}", style="yellow", markup=False, highlight=False)
-    for task in suite.tasks:
-        if isinstance(task, OpenEvolveTask) and (note := explain_ignored(task.ignored)):
-            console.print(f"{task.name}: {note}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    print_left_out(console, suite)
     table = Table(box=None, pad_edge=False)
     for heading, count in (
         (
