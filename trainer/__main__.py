@@ -47,7 +47,7 @@ def evaluate(
     import torch
 
     from evolve.manifest import ManifestError
-    from trainer.assess import assess, report
+    from trainer.assess import assess, figures_by_problem, report
     from trainer.config import EvalConfig, HardwareConfig
     from trainer.tables import figures_table, positions_table
 
@@ -57,7 +57,7 @@ def evaluate(
         manifest, found = assess(checkpoint, config, HardwareConfig(), m=m)
     except ManifestError as error:
         _stop(str(error))
-    result = report(manifest, found, answers)
+    result = report(manifest, found, figures_by_problem(found, answers), answers)
     console.print(figures_table(result))
     if result["m"] > 1:
         console.print(positions_table(result))

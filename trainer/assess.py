@@ -48,9 +48,15 @@ def assess(
     return manifest, found
 
 
-def report(manifest: Manifest, found: Sequence[Judgement], answers: int) -> dict[str, Any]:
-    """The figures of a checkpoint as one JSON object."""
-    rows = [problem_figures(one, figures_at(answers)) for one in found]
+def figures_by_problem(found: Sequence[Judgement], answers: int) -> list[dict[str, float]]:
+    """The figures of each problem at :func:`figures_at`."""
+    return [problem_figures(one, figures_at(answers)) for one in found]
+
+
+def report(
+    manifest: Manifest, found: Sequence[Judgement], rows: Sequence[dict[str, float]], answers: int
+) -> dict[str, Any]:
+    """The figures of a checkpoint as one JSON object; ``rows``: those of :func:`figures_by_problem`."""
     return {
         "name": manifest.name,
         "domain": manifest.domain,

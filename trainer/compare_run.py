@@ -9,10 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
-from trainer.assess import assess, figures_at, report
+from trainer.assess import assess, figures_by_problem, report
 from trainer.comparison import CompareConfig
 from trainer.config import EvalConfig, HardwareConfig, TrainConfig, WarmupConfig, load_config
-from trainer.evaluate import problem_figures
 from trainer.files import write_text
 from trainer.loop import Training
 from trainer.watch import Terminal
@@ -44,8 +43,8 @@ def evaluate_base(comparison: CompareConfig) -> dict[int, dict[str, Any]]:
 def _figures(checkpoint: Path, evaluation: EvalConfig, hardware: HardwareConfig, m: int | None) -> dict[str, Any]:
     """A checkpoint's report with the figures of every problem, for intervals over runs."""
     manifest, found = assess(checkpoint, evaluation, hardware, m=m)
-    rows = [problem_figures(one, figures_at(evaluation.answers)) for one in found]
-    return {**report(manifest, found, evaluation.answers), "by_problem": rows}
+    rows = figures_by_problem(found, evaluation.answers)
+    return {**report(manifest, found, rows, evaluation.answers), "by_problem": rows}
 
 
 def evaluate_run(config: TrainConfig) -> None:
