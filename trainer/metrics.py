@@ -8,6 +8,7 @@ import numpy as np
 
 from evolve.metrics import reward_diversity
 from evolve.randomness import generator
+from trainer.estimators.gate import component_correlation
 from trainer.rollout.base import Rollouts
 from trainer.scoring import Scores
 
@@ -47,19 +48,6 @@ def rollout_metrics(parts: Sequence[Rollouts]) -> dict[str, float]:
     lengths = np.concatenate([part.mask.sum(dim=1).cpu().numpy() for part in parts])
     finished = np.concatenate([np.array(part.finished, dtype=float) for part in parts])
     return {"length": float(lengths.mean()), "length_max": float(lengths.max()), "finished": float(finished.mean())}
-
-
-def component_correlation(rewards: np.ndarray) -> float:
-    """Mean correlation between the components, over all pairs of those that vary; rewards (n, d).
-
-    1 where they rise together (then a vector says no more than a scalar), 0 where fewer than two vary.
-    """
-    varying = rewards[:, rewards.std(axis=0) > 1e-9] if len(rewards) > 1 else rewards[:, :0]
-    d = varying.shape[1]
-    if d < 2:
-        return 0.0
-    table = np.corrcoef(varying, rowvar=False)
-    return float((table.sum() - d) / (d * (d - 1)))
 
 
 def _given(scores: Scores, p: int) -> np.ndarray:

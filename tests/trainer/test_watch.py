@@ -16,8 +16,9 @@ from tensorboardX.proto.event_pb2 import Event
 
 from evolve.chain import Answer
 from trainer.config import TrainConfig, WatchConfig
+from trainer.estimators.gate import component_correlation
 from trainer.loop import Training
-from trainer.metrics import component_correlation, step_metrics
+from trainer.metrics import step_metrics
 from trainer.scoring import Scores
 from trainer.watch import Journal, Terminal
 

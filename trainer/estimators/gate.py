@@ -15,12 +15,19 @@ from trainer.estimators.groups import Floats
 
 
 def mean_correlation(answers: Floats) -> float:
-    """Mean Pearson correlation over all pairs of components, from answers of shape (N, d); in [-1, 1].
+    """:func:`component_correlation` of answers of shape (N, d).
 
-    Zero rows (missing, repeated and worthless answers) are left out, since they are never the best under any weights;
-    so are components that do not vary. 0 where fewer than two components or answers are left.
+    Zero rows (missing, repeated and worthless answers) are left out, since they are never the best under any weights.
     """
-    rows = answers[answers.any(axis=1)]
+    return component_correlation(answers[answers.any(axis=1)])
+
+
+def component_correlation(rows: Floats) -> float:
+    """Mean Pearson correlation over all pairs of components, from reward vectors of shape (n, d); in [-1, 1].
+
+    1 where they rise together (then a vector says no more than a scalar). Components that do not vary are left out; 0
+    where fewer than two components or rows are left.
+    """
     if len(rows) < 2:
         return 0.0
     differences = rows - rows.mean(axis=0)
