@@ -19,7 +19,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -27,6 +26,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.figures import Figure, run
 from benchmarks.peers import interpreter_with
+from benchmarks.usage import cpu_seconds
 from sandbox import CallTest, Limits, Sandbox
 
 ROUNDS = 5
@@ -105,12 +105,6 @@ def measure() -> list[Figure]:
 async def _tier() -> str:
     async with Sandbox() as sandbox:
         return str(sandbox.tier)
-
-
-def cpu_seconds() -> float:
-    """CPU seconds of this process and of all its descendants that have been waited for."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def slope_ms(work: Callable[[int], None], *, small: int, large: int) -> float:

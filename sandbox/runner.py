@@ -243,5 +243,4 @@ class Sandbox:
     def _work(self, run: JobRun) -> list[Report | str]:
         assert self._isolation is not None
         assert self._slots is not None
-        with self._slots.take() as group:
-            return run.results(self._isolation, group)
+        return run.results(self._isolation, self._slots)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from evolve.models import proxy_may_reach
 from service.outcome import Outcome, Watch
 from service.schemas import (
     Curve,
@@ -54,7 +55,7 @@ class ServiceClient:
     def __init__(self, url: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.url = url.rstrip("/")
         self._client = httpx.AsyncClient(
-            base_url=self.url, timeout=60.0, transport=transport, trust_env="127.0.0.1" not in url
+            base_url=self.url, timeout=60.0, transport=transport, trust_env=proxy_may_reach(url)
         )
 
     async def __aenter__(self) -> ServiceClient:

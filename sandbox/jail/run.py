@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 from sandbox.jail.bubblewrap import Isolation
-from sandbox.jail.cgroups import Group
 from sandbox.jail.confinement import Confinement
 from sandbox.jail.launcher import Jail, JailError, Job, Report
+from sandbox.jail.slots import Slots
 from sandbox.jail.uids import next_uid
 
 ATTEMPTS = 2
@@ -26,17 +26,17 @@ class JobRun:
         self._jail: Jail | None = None
         self._cancelled = False
 
-    def results(self, isolation: Isolation | Confinement, group: Group | None) -> list[Report | str]:
+    def results(self, isolation: Isolation | Confinement, slots: Slots) -> list[Report | str]:
         """One report per test, or the reason why the jail broke ``ATTEMPTS`` times at it.
 
-        group: the cgroup of the slot that the run has, where there are cgroups.
+        slots: where each jail gets its cgroup; one that cannot be made counts as a broken jail.
         Two tests in a row that break the jail give up the rest: the machine is at fault, and each costs time.
         """
         results: list[Report | str] = []
         attempts = broken = 0
         while len(results) < self._job.count:
             done = len(results)
-            failure = self._one_jail(isolation, group, results)
+            failure = self._one_jail(isolation, slots, results)
             if len(results) > done:
                 attempts = broken = 0
             if failure is None:
@@ -56,16 +56,15 @@ class JobRun:
             if self._jail is not None:
                 self._jail.kill()
 
-    def _one_jail(
-        self, isolation: Isolation | Confinement, group: Group | None, results: list[Report | str]
-    ) -> str | None:
-        jail = Jail(isolation, self._job, first=len(results), uid=next_uid(), group=group)
-        with self._lock:
-            if self._cancelled:
-                raise RunCancelledError
-            self._jail = jail
+    def _one_jail(self, isolation: Isolation | Confinement, slots: Slots, results: list[Report | str]) -> str | None:
         try:
-            results.extend(jail.run())
+            with slots.take() as group:
+                jail = Jail(isolation, self._job, first=len(results), uid=next_uid(), group=group)
+                with self._lock:
+                    if self._cancelled:
+                        raise RunCancelledError
+                    self._jail = jail
+                results.extend(jail.run())
         except (JailError, OSError) as failure:
             if self._cancelled:
                 raise RunCancelledError from None

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from evolve.manifest import MANIFEST_NAME, Manifest, read_manifest
+from evolve.models import proxy_may_reach
 from service.model_server import ModelServer
 from service.spec import Arm
 
@@ -128,7 +129,7 @@ async def _resolve(choice: ModelChoice, server: ModelServer | None, key: str) ->
 async def _list_models(url: str, key: str) -> list[dict[str, Any]]:
     """What the server lists; nothing where it has no list. Raises :class:`ModelChoiceError` where nothing answers."""
     try:
-        async with httpx.AsyncClient(timeout=20.0, trust_env="127.0.0.1" not in url) as client:
+        async with httpx.AsyncClient(timeout=20.0, trust_env=proxy_may_reach(url)) as client:
             response = await client.get(f"{url}/models", headers={"Authorization": f"Bearer {key}"} if key else {})
     except (httpx.TransportError, httpx.InvalidURL) as error:
         raise ModelChoiceError(

@@ -78,6 +78,27 @@ async def test_all_memory_of_a_jail_together_is_bounded(source: str) -> None:
 
 
 @needs_cgroup
+@pytest.mark.parametrize(("failures", "status"), [(1, Status.PASSED), (99, Status.INFRASTRUCTURE)])
+async def test_a_group_that_cannot_be_made_is_the_machines_fault(
+    failures: int, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = iter(range(failures))
+
+    def make(place: Place) -> Group:
+        if next(left, None) is not None:
+            raise OSError(28, "No space left on device", str(place.memory))
+        return Group(place)
+
+    async with Sandbox(concurrency=1, tier=Tier.FULL) as sandbox:
+        monkeypatch.setattr("sandbox.jail.slots.Group", make)
+        (verdict,) = await sandbox.grade_calls("def f(): return 1", "f", [CallTest(name="t", expected=1)])
+
+    assert verdict.status is status
+    if status is Status.INFRASTRUCTURE:
+        assert "No space left on device" in verdict.message
+
+
+@needs_cgroup
 async def test_what_one_test_did_does_not_count_against_the_next() -> None:
     source = hold("block = b'x' * (32 << 20)").replace("def f():", "def f(bad):\n    if not bad: return 'survived'")
     tests = [CallTest(name=str(bad), args=(bad,), expected="survived") for bad in (False, True, False)]

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from service.client import ServiceClient, ServiceError
+from tests.service.openai_server import openai_server
 
 RUNNING = {
     "id": "5", "name": "n", "status": "running", "created_at": "2026-01-01T00:00:00Z", "started_at": None,
@@ -84,3 +85,14 @@ async def test_cancelling_what_is_over_is_no_error() -> None:
 
     async with ServiceClient("http://service", transport=httpx.MockTransport(handle)) as client:
         await client.cancel("5")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9"])
+async def test_no_proxy_is_asked_for_a_service_on_this_machine(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with openai_server(lambda _: "a program") as elsewhere:
+        port = elsewhere.rsplit(":", 1)[1].partition("/")[0]
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
+        async with ServiceClient(url) as client:
+            with pytest.raises(ServiceError, match="nothing answers"):
+                await client.show("5")
