@@ -15,12 +15,13 @@ import numpy as np
 from trainer.domains.base import DomainError
 
 T = TypeVar("T")
-HELD_OUT_BUCKETS = 16
+_HELD_OUT_BUCKETS = 16
 
 
-def is_held_out(content: str) -> bool:
+def is_held_out(content: str | bytes) -> bool:
     """Whether a problem with this content is reserved for evaluation: one of sixteen, by its digest."""
-    return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=4).digest()[0] % HELD_OUT_BUCKETS == 0
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return hashlib.blake2b(data, digest_size=4).digest()[0] % _HELD_OUT_BUCKETS == 0
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ Departures from the released generator:
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,11 +26,11 @@ from itertools import permutations
 import numpy as np
 
 from trainer.domains.maze.board import Board, Cell, neighbours
+from trainer.domains.records import is_held_out
 
 WALL, EMPTY, START, EXIT, GOLD, DIAMOND, LAVA, BONUS = "#.SEGDLB"
 CONTENTS = (WALL, EMPTY, START, EXIT, GOLD, DIAMOND, LAVA, BONUS)
 MIN_SIZE, MAX_SIZE = 5, 12
-HELD_OUT_BUCKETS = 16
 _PAPER_SIZE, _ZONE_RADIUS, _ITEMS, _SLACK = 9, 2, (3, 5), 7
 
 
@@ -91,8 +90,7 @@ def held_out(opened: int, size: int) -> bool:
     for cell in board.cells():
         cells[cell] = 1
     turned = [np.rot90(side, turns) for side in (cells, cells.T) for turns in range(4)]
-    canonical = min(np.ascontiguousarray(array).tobytes() for array in turned)
-    return hashlib.blake2b(canonical, digest_size=4).digest()[0] % HELD_OUT_BUCKETS == 0
+    return is_held_out(min(np.ascontiguousarray(array).tobytes() for array in turned))
 
 
 def _scaled(low: int, high: int, factor: float, source: random.Random) -> int:

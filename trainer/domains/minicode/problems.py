@@ -8,7 +8,6 @@ from the training side.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,9 +16,9 @@ import numpy as np
 
 from evolve.randomness import generator
 from trainer.domains.minicode.grammar import CONDITIONS, OPERATIONS, Digits, Program
+from trainer.domains.records import is_held_out
 
 MIN_TESTS, MAX_TESTS, SHOWN = 8, 16, 6
-HELD_OUT_BUCKETS = 16
 _OPERATIONS = tuple(OPERATIONS)
 _CONDITIONS = tuple(CONDITIONS)
 
@@ -38,8 +37,7 @@ def _probes() -> tuple[Digits, ...]:
 @lru_cache(maxsize=65536)
 def held_out(program: Program) -> bool:
     """Whether a program's behaviour is reserved for evaluation."""
-    behaviour = repr([program(x) for x in _probes()]).encode()
-    return hashlib.blake2b(behaviour, digest_size=4).digest()[0] % HELD_OUT_BUCKETS == 0
+    return is_held_out(repr([program(x) for x in _probes()]))
 
 
 def _branch(rng: np.random.Generator) -> tuple[str, ...]:
