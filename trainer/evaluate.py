@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from evolve.metrics import bootstrap_interval, chain_best_at_k, chain_pass_at_k, expected_best_at_k, reward_diversity
+from evolve.metrics import chain_best_at_k, chain_pass_at_k, expected_best_at_k, mean_interval, reward_diversity
 from evolve.randomness import generator
 from trainer.config import EvalConfig
 from trainer.domains.base import Domain, Prompt
+from trainer.estimators.vpo import set_scores
 from trainer.rollout.base import Key, Sampler
 from trainer.scoring import Scores, collect_scores, judge_texts
 
@@ -123,12 +124,7 @@ def means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 
 def intervals(rows: Sequence[dict[str, float]]) -> dict[str, dict[str, float]]:
     """Mean and 95 % bootstrap interval over problems of each figure."""
-    table = {}
-    for name in rows[0]:
-        values = np.array([row[name] for row in rows])
-        low, high = bootstrap_interval(values)
-        table[name] = {"mean": float(values.mean()), "low": float(low), "high": float(high)}
-    return table
+    return {name: asdict(mean_interval([row[name] for row in rows])) for name in rows[0]}
 
 
 def positions(found: Sequence[Judgement]) -> list[dict[str, Any]]:
@@ -162,7 +158,7 @@ def _prefix_score(found: Judgement, count: int) -> float:
     if not count:
         return 0.0
     weights = generator(0, "positions").dirichlet(np.ones(found.rewards.shape[-1]), size=64)
-    return float((found.rewards[:, :count] @ weights.T).max(axis=1).mean())
+    return float(set_scores(found.rewards[None, :, :count], weights[None]).mean())
 
 
 def _distance(vectors: np.ndarray, place: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from evolve.metrics import reward_diversity
 from evolve.randomness import generator
 from trainer.estimators.gate import component_correlation
+from trainer.estimators.vpo import set_scores
 from trainer.rollout.base import Rollouts
 from trainer.scoring import Scores
 
@@ -68,5 +69,5 @@ def _expected_best(scores: Scores, seed: int) -> float:
     for rewards, components in zip(scores.rewards, scores.components, strict=True):
         table = rewards[..., components]
         weights = generator(seed, "expected best").dirichlet(np.ones(table.shape[-1]), size=_WEIGHTS)
-        means.append((table @ weights.T).max(axis=1).mean())
+        means.append(set_scores(table[None], weights[None]).mean())
     return float(np.mean(means))
