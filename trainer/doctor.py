@@ -18,7 +18,8 @@ from evolve.randomness import generator
 from trainer.config import RLConfig, TrainConfig
 from trainer.distributed import start_world
 from trainer.domains import make_domain
-from trainer.loss import _LOGITS_AT_ONCE
+from trainer.lora import target_layers
+from trainer.loss import LOGITS_AT_ONCE
 from trainer.model import load_tokenizer, new_model
 from trainer.rollout.base import prompt_tokens
 
@@ -73,7 +74,7 @@ def memory_budget(
     layers = (
         kept * shape.num_hidden_layers + layer if config.hardware.checkpointing else layer * shape.num_hidden_layers
     )
-    logits = min(rows * shape.vocab_size, _LOGITS_AT_ONCE)
+    logits = min(rows * shape.vocab_size, LOGITS_AT_ONCE)
     parts = {"activations": float(rows * layers), "logits": 3.0 * 4 * logits}
     if config.lora is not None:
         parts |= {"frozen model": float(width * parameters), "adapters and optimizer": 16.0 * adapters}
@@ -186,9 +187,8 @@ def _shape(config: TrainConfig) -> tuple[Any, int, int, Any]:
             model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(config.init))
     adapters = 0
     if config.lora is not None:
-        for name, layer in model.named_modules():
-            if isinstance(layer, torch.nn.Linear) and name.split(".")[-1] in config.lora.targets:
-                adapters += config.lora.rank * (layer.in_features + layer.out_features)
+        layers = target_layers(model, config.lora).values()
+        adapters = sum(config.lora.rank * (layer.in_features + layer.out_features) for layer in layers)
     return model.config, sum(p.numel() for p in model.parameters()), adapters, tokenizer
 
 

@@ -45,14 +45,22 @@ def add_adapters(model: torch.nn.Module, config: LoraConfig, seed: int) -> list[
     Raises ``ValueError`` where no layer matches.
     """
     model.requires_grad_(False)
-    names = []
-    for name, layer in model.named_modules():
-        if isinstance(layer, torch.nn.Linear) and name.split(".")[-1] in config.targets:
-            _adapt(layer, config, derived_seed(seed, "lora", name))
-            names.append(name)
-    if not names:
+    layers = target_layers(model, config)
+    for name, layer in layers.items():
+        _adapt(layer, config, derived_seed(seed, "lora", name))
+    return list(layers)
+
+
+def target_layers(model: torch.nn.Module, config: LoraConfig) -> dict[str, torch.nn.Linear]:
+    """The linear layers that get adapters, by name. Raises ``ValueError`` where no layer matches."""
+    layers = {
+        name: layer
+        for name, layer in model.named_modules()
+        if isinstance(layer, torch.nn.Linear) and name.split(".")[-1] in config.targets
+    }
+    if not layers:
         raise ValueError(f"lora.targets: no linear layer of the model is named {', '.join(config.targets)}")
-    return names
+    return layers
 
 
 def _adapt(layer: torch.nn.Linear, config: LoraConfig, seed: int) -> None:

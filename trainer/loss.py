@@ -16,7 +16,7 @@ from transformers import Qwen3ForCausalLM
 from trainer.rollout.base import Rollouts
 from trainer.rollout.torch_sampler import prefill
 
-_LOGITS_AT_ONCE = 2**26
+LOGITS_AT_ONCE = 2**26
 """Larger tables of logits (tokens x vocabulary) are made in pieces and made again in the backward pass."""
 
 
@@ -82,7 +82,7 @@ def _token_statistics(
             entropy = normaliser - (chances * logits).sum(dim=-1)
         return logits.gather(-1, tokens[:, None])[:, 0] - normaliser, entropy
 
-    size = max(1, _LOGITS_AT_ONCE // head.out_features)
+    size = max(1, LOGITS_AT_ONCE // head.out_features)
     if len(ids) <= size:
         return piece(hidden, ids)
     parts = [

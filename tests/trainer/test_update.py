@@ -88,7 +88,7 @@ def test_logits_in_pieces_do_not_change_the_gradient(
     gradients: Callable[..., dict[str, torch.Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = gradients()
-    monkeypatch.setattr(trainer.loss, "_LOGITS_AT_ONCE", 500)
+    monkeypatch.setattr(trainer.loss, "LOGITS_AT_ONCE", 500)
     assert_close(whole, gradients())
 
 
