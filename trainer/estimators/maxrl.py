@@ -9,17 +9,13 @@ Departures:
 
 from __future__ import annotations
 
-import numpy as np
-
 from trainer.estimators.config import MaxrlConfig
 from trainer.estimators.groups import Floats, Groups
-from trainer.estimators.normalise import centred, for_all_answers
+from trainer.estimators.normalise import centred, for_all_answers, means
 
 
 def maxrl(groups: Groups, weights: Floats, config: MaxrlConfig) -> Floats:
     """Advantages (P, G, m), equal for all answers, at least -1; ``weights`` is not used."""
     del weights
     valid, scores = groups.valid, groups.scalars[:, :, 0]
-    count = np.maximum(valid.sum(axis=1, keepdims=True), 1)
-    means = np.where(valid, scores, 0.0).sum(axis=1, keepdims=True) / count
-    return for_all_answers(centred(scores, valid) / (means + config.epsilon), groups.m)
+    return for_all_answers(centred(scores, valid) / (means(scores, valid) + config.epsilon), groups.m)

@@ -8,11 +8,15 @@ from trainer.estimators.config import Deviation
 from trainer.estimators.groups import Booleans, Floats
 
 
+def means(scores: Floats, valid: Booleans) -> Floats:
+    """Mean of each group's valid rollouts, shape (P, 1), from scores (P, G); 0 where none is valid."""
+    count = np.maximum(valid.sum(axis=1, keepdims=True), 1)
+    return np.where(valid, scores, 0.0).sum(axis=1, keepdims=True) / count
+
+
 def centred(scores: Floats, valid: Booleans) -> Floats:
     """Scores (P, G) minus the mean of their group's valid rollouts; zero where not valid."""
-    count = np.maximum(valid.sum(axis=1, keepdims=True), 1)
-    means = np.where(valid, scores, 0.0).sum(axis=1, keepdims=True) / count
-    return np.where(valid, scores - means, 0.0)
+    return np.where(valid, scores - means(scores, valid), 0.0)
 
 
 def deviations(differences: Floats, valid: Booleans, deviation: Deviation) -> Floats:
