@@ -81,7 +81,7 @@ class VpoPlusConfig(_Settings):
     """Our VPO; each part can be switched off by itself, and with all of them off it is ``vpo``.
 
     weights: K, a power of two where ``sobol``; ``None``: by the number of components that differ, so that advantages
-        err by .01 at most (.012 at d = 32). sobol: scrambled Sobol points instead of pseudo-random ones.
+        err by about .01 (.012 at d = 32). sobol: scrambled Sobol points instead of pseudo-random ones.
     noise: the part of an advantage that may be integration error: the group deviation is at least the estimated
         error divided by it; 0: no floor.
     concentration: c in alpha = c / d; ``None``: the number of answers m. alpha: a fixed alpha instead of c / d.

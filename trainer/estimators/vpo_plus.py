@@ -33,7 +33,7 @@ from trainer.estimators.noise import BLOCKS, block_means, integration_error, poo
 from trainer.estimators.simplex import sobol_dirichlet
 
 _ENOUGH = ((4, 256), (8, 512), (16, 2048))
-"""Up to so many merged components, so many Sobol weights keep the mean error of advantages below .01 (measured)."""
+"""Up to so many merged components, so many Sobol weights keep the mean error of advantages at about .01 (measured)."""
 _MOST = 4096
 
 
