@@ -6,6 +6,7 @@ import asyncio
 import gc
 import random
 import tempfile
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,13 @@ GROWTH_MB = 16.0
 
 @dataclass(frozen=True)
 class Footprint:
-    """What this process and the machine have of ours."""
+    """What this process and the machine have of ours.
+
+    The event loop's own executor does not count: it is bounded, and starts a thread more or less by chance.
+    """
 
     descriptors: int
-    threads: int
+    threads: tuple[str, ...]
     mounts: int
     files: tuple[Path, ...]
     cgroups: tuple[Path, ...]
@@ -52,7 +56,7 @@ class Footprint:
         own = psutil.Process()
         return cls(
             descriptors=own.num_fds(),
-            threads=own.num_threads(),
+            threads=tuple(sorted(t.name for t in threading.enumerate() if not t.name.startswith("asyncio_"))),
             mounts=len(Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()),
             files=tuple(path for folder in folders for path in folder.rglob("*")),
             cgroups=tuple(own_cgroups()),
