@@ -136,6 +136,13 @@ async def choose_problems(arms: Sequence[Arm], arguments: argparse.Namespace) ->
     return tasks[: arguments.problems]
 
 
+def write_problems(tasks: Sequence[TestsTask], path: Path) -> None:
+    """Write the chosen problems as a suite, which other studies (``benchmarks.selection_study --suite``) can take."""
+    suite = {"name": "minicode, unsolved by every arm", "tasks": [task.model_dump(mode="json") for task in tasks]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(suite, indent=1) + "\n", encoding="utf-8")
+
+
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Carry out what is missing, and sum up all of it."""
     answers = dict(arguments.answers)
@@ -143,6 +150,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         raise SystemExit(f"--answers names {', '.join(unknown)}, but the arms are {', '.join(arguments.arms)}")
     arms = [make_arm(name, arguments.checkpoints, answers.get(name)) for name in arguments.arms]
     tasks = await choose_problems(arms, arguments)
+    write_problems(tasks, arguments.output / "suite.json")
     runs = {}
     for arm in arms:
         study = comparison(arm, tasks, arguments)
@@ -209,7 +217,7 @@ def main() -> None:
     if arguments.json:
         return print(json.dumps(found, indent=2))
     print_table(claim)
-    return print(f"written: {arguments.output}/claim.json, claim.csv, claim.png")
+    return print(f"written: {arguments.output}/claim.json, claim.csv, claim.png, suite.json")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,19 @@ from typing import Any
 
 import pytest
 
-from benchmarks.claim import METHODS, choose_problems, comparison, held_out, main, make_arm, parser, screening
+from benchmarks.claim import (
+    METHODS,
+    choose_problems,
+    comparison,
+    held_out,
+    main,
+    make_arm,
+    parser,
+    screening,
+    write_problems,
+)
 from benchmarks.claim_report import CSV_FIELDS, figures, print_table, summarise, write_csv, write_png
+from evolve.task import load_suite
 
 CHECKPOINTS = Path("checkpoints")
 
@@ -112,6 +123,12 @@ async def test_problems_that_an_arm_solves_are_left_out(tmp_path: Path) -> None:
     arguments.problems = 3
     with pytest.raises(SystemExit, match="raise --pool"):
         await choose_problems([arm], arguments)
+
+
+def test_the_chosen_problems_are_a_suite_of_the_same_tasks(tmp_path: Path) -> None:
+    tasks = held_out(2, 4000)
+    write_problems(tasks, tmp_path / "runs" / "suite.json")
+    assert load_suite(tmp_path / "runs" / "suite.json").tasks == tasks
 
 
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
