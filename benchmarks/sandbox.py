@@ -107,7 +107,7 @@ async def _tier() -> str:
         return str(sandbox.tier)
 
 
-def slope_ms(work: Callable[[int], None], *, small: int, large: int) -> float:
+def slope_ms(work: Callable[[int], object], *, small: int, large: int) -> float:
     """CPU milliseconds that one more unit of ``work`` costs, between the cheapest rounds of either amount."""
     least = {small: math.inf, large: math.inf}
     for _ in range(ROUNDS):

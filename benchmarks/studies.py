@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evolve.cascade import search_evaluator
 from evolve.config import SearchConfig
 from evolve.driver import MemoryStore, run_search
-from evolve.evaluator import make_evaluator
 from evolve.history import trace
 from evolve.journal import JournalStore
 from evolve.manifest import MANIFEST_NAME, Manifest
@@ -105,7 +105,7 @@ async def run_one(
     await run_search(
         Search(task, config, seed=seed, manifest=manifest),
         model=model,
-        evaluator=make_evaluator(task, sandbox),
+        evaluator=search_evaluator(task, config, sandbox),
         store=store,
         iterations=study.iterations,
     )

@@ -215,6 +215,18 @@ class BudgetConfig(StrictModel):
     stagnation: Annotated[int, Field(ge=1)] | None = None
 
 
+class CascadeConfig(StrictModel):
+    """When a candidate is judged by a part of its task's tests only; see :mod:`evolve.cascade`.
+
+    first: tests of the first stage, in the task's order. threshold: mean reward on these, in [0, 1], that the other
+    tests are run for. 0 runs all tests of every candidate; a candidate that can still solve the task always gets them.
+    Tests that are not run count 0. Tasks in OpenEvolve's format have cascades of their own, and are left to these.
+    """
+
+    first: Annotated[int, Field(ge=1, le=2_000)]
+    threshold: Annotated[float, Field(ge=0.0, le=1.0)]
+
+
 class SearchConfig(StrictModel):
     """How one run searches.
 
@@ -243,6 +255,7 @@ class SearchConfig(StrictModel):
     models: the models, their weights and prices. model_bandit: how one of several is chosen; a model gains when a child
         is better than its parents, and costs what its prices say (without prices: seconds).
     budget: limits beside the number of iterations.
+    cascade: judges hopeless candidates by the first tests only; ``None``: every candidate by all.
     max_source_chars: a longer program is refused without being judged; ``None``: any length.
     dedupe: a program that the run already knows is neither judged again nor counted.
     stop_when_solved: end the run with the iteration that solves the task.
@@ -272,6 +285,7 @@ class SearchConfig(StrictModel):
     models: Annotated[tuple[ModelConfig, ...], Field(max_length=16)] = ()
     model_bandit: BanditConfig = BanditConfig()
     budget: BudgetConfig = BudgetConfig()
+    cascade: CascadeConfig | None = None
     archive: ArchiveConfig = ArchiveConfig()
     selection: SelectionConfig = SelectionConfig()
     max_source_chars: Annotated[int, Field(ge=1)] | None = None

@@ -51,9 +51,10 @@ class TestsEvaluator:
         self._calls, self._stdio = task.call_tests, task.stdio_tests
 
     async def evaluate(self, source: str) -> Evaluation:
-        return evaluation_of_tests(self._task, await self._verdicts(source))
+        return evaluation_of_tests(self._task, await self.verdicts(source))
 
-    async def _verdicts(self, source: str) -> Sequence[Verdict]:
+    async def verdicts(self, source: str) -> Sequence[Verdict]:
+        """One verdict per test, in order."""
         task, limits = self._task, self._task.sandbox_limits
         if task.entry_point is not None:
             return await self._sandbox.grade_calls(

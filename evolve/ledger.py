@@ -12,6 +12,7 @@ from typing import Literal
 
 from evolve.config import BudgetConfig, ModelConfig, SearchConfig
 from evolve.program import IterationRecord, Usage
+from sandbox.verdict import Status
 
 Ended = Literal["solved", "target", "calls", "tokens", "cost", "stagnation"]
 
@@ -22,12 +23,14 @@ _PER_PRICE = 1e6
 class Spent:
     """What finished iterations have cost.
 
-    evaluations: candidates judged, the seed program not counted. calls: model requests, those in vain included.
+    evaluations: candidates judged, the seed program not counted. tests: components of these that were judged, which a
+    cascade keeps down. calls: model requests, those in vain included.
     cost: in the currency of the configured prices. seconds: wall time while the run was being worked on.
     """
 
     iterations: int = 0
     evaluations: int = 0
+    tests: int = 0
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -44,12 +47,18 @@ class Spent:
         return Spent(
             iterations=record.iteration,
             evaluations=self.evaluations + record.evaluations,
+            tests=self.tests + _tests_run(record),
             calls=self.calls + usage.calls + usage.lost_calls,
             prompt_tokens=self.prompt_tokens + usage.prompt_tokens,
             completion_tokens=self.completion_tokens + usage.completion_tokens,
             cost=self.cost + cost_of(usage, _priced(record, models)),
             seconds=max(self.seconds, record.elapsed_s),
         )
+
+
+def _tests_run(record: IterationRecord) -> int:
+    judged = [program.evaluation.statuses for program in record.programs[: record.evaluations]]
+    return sum(status is not Status.SKIPPED for statuses in judged for status in statuses)
 
 
 def cost_of(usage: Usage, model: ModelConfig | None) -> float:

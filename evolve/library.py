@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from pydantic import SecretStr, TypeAdapter
 
+from evolve.cascade import search_evaluator
 from evolve.config import ModelConfig, SearchConfig
 from evolve.driver import MemoryStore, RunSummary, run_search
 from evolve.ensemble import Ensemble
-from evolve.evaluator import make_evaluator
 from evolve.history import RunTrace, trace
 from evolve.manifest import Manifest, read_manifest
 from evolve.models import ModelClient, ModelUnavailable, OpenAIModel, proxy_may_reach
@@ -170,7 +170,7 @@ async def run_async(
                     summary = await run_search(
                         Search(a_task, settings, seed=seed, manifest=a_manifest),
                         model=client,
-                        evaluator=make_evaluator(a_task, sandbox),
+                        evaluator=search_evaluator(a_task, settings, sandbox),
                         store=a_store,
                         iterations=iterations,
                         on_iteration=waits.told(on_iteration),

@@ -21,7 +21,7 @@ from evolve.randomness import generator
 
 Floats = NDArray[np.float64]
 
-AXES = ("iterations", "evaluations", "calls", "tokens", "cost", "seconds")
+AXES = ("iterations", "evaluations", "tests", "calls", "tokens", "cost", "seconds")
 """What curves may be drawn over: fields of :class:`evolve.ledger.Spent`."""
 
 

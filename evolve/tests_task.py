@@ -20,6 +20,7 @@ from sandbox.cases import DEFAULT_TOLERANCE, CallComparison, CallTest, StdioComp
 from sandbox.checking import FUNCTION as CHECK
 from sandbox.languages import LANGUAGES
 from sandbox.limits import Limits
+from sandbox.verdict import Status
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, Field(max_length=1_000_000)]
@@ -314,28 +315,37 @@ class TestsTask(StrictModel):
         return sum(not case.visible for case in self.tests)
 
     def hidden_failed(self, evaluation: Evaluation) -> int:
-        """How many of the hidden tests did not pass."""
+        """How many of the hidden tests did not pass; those that were not run do not count."""
         return sum(
-            not case.visible and status != "passed"
+            not case.visible and status not in (Status.PASSED, Status.SKIPPED)
             for case, status in zip(self.tests, evaluation.statuses, strict=True)
         )
 
     def prompt_tests(self, evaluation: Evaluation | None) -> tuple[ShownTest, ...]:
-        """The visible tests in order, with the verdicts of a program where there is one."""
+        """The visible tests in order, with the verdicts of a program where there is one and the test was run."""
         checked = self.checker is not None
+        statuses, messages = self._shown_verdicts(evaluation)
         return tuple(
             ShownTest(
                 name=str(case.name),
                 args=case.arguments if isinstance(case, CallCase) else (),
                 stdin=case.stdin if isinstance(case, StdinCase) else None,
                 expected=case.expected,
-                status=None if evaluation is None else evaluation.statuses[i].value,
-                message="" if evaluation is None else evaluation.messages[i],
+                status=statuses[i],
+                message=messages[i],
                 other_answers=_OTHER_ANSWERS.get(case.comparison(checked=checked), ""),
             )
             for i, case in enumerate(self.tests)
             if case.visible
         )
+
+    def _shown_verdicts(self, evaluation: Evaluation | None) -> tuple[list[str | None], list[str]]:
+        """Status and message of each test; none for tests that were not run."""
+        if evaluation is None:
+            return [None] * len(self.tests), [""] * len(self.tests)
+        run = [status is not Status.SKIPPED for status in evaluation.statuses]
+        statuses = [status.value if ran else None for status, ran in zip(evaluation.statuses, run, strict=True)]
+        return statuses, [text if ran else "" for text, ran in zip(evaluation.messages, run, strict=True)]
 
 
 def _parsed(field: str, source: str) -> ast.Module:

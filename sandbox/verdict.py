@@ -9,7 +9,10 @@ from sandbox.tiers import Tier
 
 
 class Status(StrEnum):
-    """How a test ended. ``INFRASTRUCTURE`` says nothing about the program: it is never scored as zero."""
+    """How a test ended. ``INFRASTRUCTURE`` says nothing about the program: it is never scored as zero.
+
+    ``SKIPPED``: not run, since other tests had decided against the program; it counts as not passed.
+    """
 
     PASSED = "passed"
     WRONG = "wrong"
@@ -18,6 +21,7 @@ class Status(StrEnum):
     MEMORY = "memory"
     OUTPUT_LIMIT = "output_limit"
     INFRASTRUCTURE = "infrastructure"
+    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

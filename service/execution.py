@@ -13,9 +13,10 @@ from pydantic import SecretStr, TypeAdapter
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from evolve.cascade import search_evaluator
 from evolve.config import SearchConfig
 from evolve.driver import EvaluationFailed, run_search
-from evolve.evaluator import Evaluator, make_evaluator
+from evolve.evaluator import Evaluator
 from evolve.models import ModelRequestError, ModelUnavailable, OpenAIModel
 from evolve.program import Evaluation
 from evolve.prompts import PromptError
@@ -123,7 +124,7 @@ async def _attempt(services: Services, models: Models, claim: Claim, stop: async
     summary = await run_search(
         Search(task, config, seed=claim.seed, manifest=arm.manifest),
         model=models.get(arm),
-        evaluator=ExactEvaluator(make_evaluator(task, services.sandbox)),
+        evaluator=ExactEvaluator(search_evaluator(task, config, services.sandbox)),
         store=store,
         iterations=claim.search.iterations,
         stop=stop,

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from evolve.cascade import search_evaluator
 from evolve.driver import EvaluationFailed, MemoryStore, run_search
-from evolve.evaluator import make_evaluator
 from evolve.journal import JournalError
 from evolve.models import ModelError, OpenAIModel
 from evolve.program import IterationRecord, Program, Usage
@@ -192,7 +192,7 @@ class LocalSearcher:
                     summary = await run_search(
                         run.search,
                         model=model,
-                        evaluator=make_evaluator(run.task, sandbox),
+                        evaluator=search_evaluator(run.task, run.search.config, sandbox),
                         store=_Told(store, run),
                         iterations=iterations,
                         on_iteration=run.iterated,

@@ -2,7 +2,7 @@
 
 export type Status = "queued" | "running" | "waiting" | "done" | "failed" | "cancelled";
 
-export type VerdictStatus = "passed" | "wrong" | "error" | "timeout" | "memory" | "output_limit" | "infrastructure";
+export type VerdictStatus = "passed" | "wrong" | "error" | "timeout" | "memory" | "output_limit" | "infrastructure" | "skipped";
 
 export interface Run {
   id: string;

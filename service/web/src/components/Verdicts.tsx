@@ -23,6 +23,7 @@ const LOOKS: Record<VerdictStatus, Look> = {
   memory: { text: "memory limit", glyph: "M" },
   output_limit: { text: "output limit", glyph: "O" },
   infrastructure: { text: "not judged", glyph: "?" },
+  skipped: { text: "not run", glyph: "–" },
 };
 
 export const lookOf = (status: VerdictStatus): Look => LOOKS[status] ?? { text: status, glyph: "·" };
@@ -32,7 +33,7 @@ const LEGEND: readonly (readonly [VerdictStatus, string])[] = [
   ["wrong", "wrong answer"],
   ["error", "error"],
   ["timeout", "time, memory or output limit"],
-  ["infrastructure", "not judged"],
+  ["infrastructure", "not judged or not run"],
 ];
 
 export function VerdictLegend() {
