@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.config import ArchiveConfig
-from evolve.features import in_bins, positions
+from evolve.features import Reference, in_bins, positions
 from evolve.members import Levels, Members, Pool, Rank, Rewards, rank
 from evolve.program import Program
 from evolve.voronoi import cell as voronoi_cell
@@ -81,21 +81,13 @@ class CellFamily(Protocol):
 
 
 class _Featured:
-    """A family over the configured features. Behaviour is compared with that of the first program it is asked about."""
+    """A family over the configured features, some of which compare with the first program that it is asked about."""
 
     def __init__(self, config: ArchiveConfig) -> None:
-        self._config = config
-        self._first: dict[str, float] | None = None
+        self._config, self._reference = config, Reference()
 
     def point(self, program: Program) -> Rewards:
-        return positions(self._config.features, program, self._difference)
-
-    def _difference(self, program: Program) -> float:
-        rewards = dict(zip(program.evaluation.components, program.evaluation.reward, strict=True))
-        if self._first is None:
-            self._first = rewards
-        names = self._first.keys() | rewards.keys()
-        return sum(abs(self._first.get(name, 0.0) - rewards.get(name, 0.0)) for name in names) / max(1, len(names))
+        return positions(self._config.features, program, self._reference)
 
 
 class Grid(_Featured):

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from evolve.strict import StrictModel
 
-BUILT_IN_FEATURES = ("length", "passed", "scalar", "complexity", "diversity")
+BUILT_IN_FEATURES = ("length", "passed", "scalar", "complexity", "diversity", "embedding")
+MAX_GRID_DIMENSIONS = 4
 METRIC_PREFIX = "metric:"
 STRATEGY_NAMES = (
     "lexicase",
@@ -31,23 +32,33 @@ Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
 class FeatureConfig(StrictModel):
-    """One dimension of the MAP-Elites grid.
+    """One dimension of the archive's feature space; with ``embedding``, several.
 
     name: ``length`` (characters of the source, on a log2 scale from 16), ``passed`` (number of tests passed),
         ``scalar`` (the task scalar), ``complexity`` (nodes of the syntax tree, on a log2 scale from 8), ``diversity``
-        (mean absolute difference between its reward vector and the seed program's) or ``metric:NAME`` (a raw metric of
-        the evaluator).
-    bins: cells along this dimension.
+        (mean absolute difference between its reward vector and the seed program's), ``embedding`` (how its code differs
+        from the seed program's, by hashed n-grams of its syntax tree: :mod:`evolve.embedding`) or ``metric:NAME`` (a
+        raw metric of the evaluator).
+    bins: cells along each dimension of a grid.
     low, high: range of a ``metric:`` feature; values outside fall in the first or last bin.
+    dimensions: of an ``embedding``; ``None`` makes it two.
     """
 
     name: str
     bins: Annotated[int, Field(ge=1, le=64)] = 12
     low: float | None = None
     high: float | None = None
+    dimensions: Annotated[int, Field(ge=1, le=32)] | None = None
+
+    @property
+    def width(self) -> int:
+        """Its number of dimensions."""
+        return 1 if self.name != "embedding" else self.dimensions or 2
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.dimensions is not None and self.name != "embedding":
+            raise ValueError(f"feature {self.name!r} has one dimension: remove dimensions")
         ranged = self.name.startswith(METRIC_PREFIX) and len(self.name) > len(METRIC_PREFIX)
         if not ranged and self.name not in BUILT_IN_FEATURES:
             raise ValueError(f"feature {self.name!r} is unknown: use one of {BUILT_IN_FEATURES} or metric:NAME")
@@ -88,6 +99,9 @@ class ArchiveConfig(StrictModel):
         names = [feature.name for feature in self.features]
         if len(set(names)) != len(names):
             raise ValueError(f"features must differ from each other, not {names}")
+        width = sum(feature.width for feature in self.features)
+        if self.kind == "grid" and width > MAX_GRID_DIMENSIONS:
+            raise ValueError(f"a grid has at most {MAX_GRID_DIMENSIONS} dimensions, not {width}: use kind 'cvt'")
         return self
 
 
