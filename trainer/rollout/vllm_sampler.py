@@ -23,6 +23,7 @@ import httpx
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from evolve.models import proxy_may_reach
 from evolve.randomness import derived_seed
 from trainer.checkpoint import write_model
 from trainer.config import TrainConfig, VllmSamplerConfig
@@ -106,7 +107,8 @@ class VllmSampler:
         folder = self._config.weights.resolve()
         if not folder.is_dir():
             raise SamplerError(f"train.sampler.weights: {folder} is no folder; name the checkpoint that is served")
-        write_model(folder, self._engine.model, weights)
+        exact = self._training.hardware.precision == "float32"  # rounding would make the server's policy another one
+        write_model(folder, self._engine.model, weights, torch.float32 if exact else torch.bfloat16)
         root = self._config.endpoint.rstrip("/").removesuffix("/v1")
         self._post(f"{root}/collective_rpc", {"method": "reload_weights"})
         self._post(f"{root}/reset_prefix_cache", {})
@@ -150,7 +152,8 @@ class VllmSampler:
     async def _complete(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The one choice of each request's answer, in order."""
         gate = asyncio.Semaphore(self._config.concurrency)
-        async with httpx.AsyncClient(timeout=self._config.timeout_s) as client:
+        proxy = proxy_may_reach(self._config.endpoint)
+        async with httpx.AsyncClient(timeout=self._config.timeout_s, trust_env=proxy) as client:
 
             async def one(request: dict[str, Any]) -> dict[str, Any]:
                 async with gate:
@@ -177,7 +180,7 @@ class VllmSampler:
     def _post(self, path: str, document: dict[str, Any], *, allow: Collection[int] = ()) -> None:
         url = path if "://" in path else f"{self._config.endpoint.rstrip('/')}/{path}"
         try:
-            response = httpx.post(url, json=document, timeout=self._config.timeout_s)
+            response = httpx.post(url, json=document, timeout=self._config.timeout_s, trust_env=proxy_may_reach(url))
         except httpx.TransportError as error:
             raise SamplerError(f"{url} did not answer: {type(error).__name__}: {error}; is the server up?") from None
         if response.status_code != httpx.codes.OK and response.status_code not in allow:
