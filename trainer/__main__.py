@@ -23,12 +23,16 @@ Overrides = Annotated[list[str], typer.Option("--set", help="Override a setting:
 @app.command()
 def train(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006 (typer needs a list)
     """Train; a run that was interrupted goes on from its newest saved state."""
+    from trainer.files import FolderInUseError
     from trainer.loop import Training
     from trainer.watch import Terminal
 
     settings = _settings(config, overrides)
-    with Terminal(console, settings.name, settings.train.steps) as terminal:
-        metrics = Training(settings, terminal).run()
+    try:
+        with Terminal(console, settings.name, settings.train.steps) as terminal:
+            metrics = Training(settings, terminal).run()
+    except FolderInUseError as error:
+        _stop(str(error))
     console.print(json.dumps(metrics, indent=2))
     console.print(f"wrote {settings.output / 'model'}")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,5 +64,13 @@ def evaluate_run(config: TrainConfig) -> None:
     write_text(config.output / "evaluation.json", json.dumps(document) + "\n")
 
 
+def die_with_parent(parent: int) -> None:
+    """Have the kernel end this process when process ``parent``, which started it, is gone, however that ends."""
+    ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        sys.exit("the comparison that started this run is gone")
+
+
 if __name__ == "__main__":
+    die_with_parent(int(sys.argv[2]))
     main(Path(sys.argv[1]))

@@ -37,7 +37,7 @@ from trainer.config import (
     read_document,
 )
 from trainer.estimators.config import EstimatorConfig
-from trainer.files import write_text
+from trainer.files import held, write_text
 
 _POLL_S = 0.2
 _MANY_STEPS = 1_000_000
@@ -159,8 +159,15 @@ def warmup_config(config: CompareConfig) -> TrainConfig:
 
 
 def run_all(config: CompareConfig, say: Callable[[str], None]) -> list[Run]:
-    """Make the base, then every run that is not there yet; returns all runs. Raises ``RuntimeError`` if one fails."""
-    config.output.mkdir(parents=True, exist_ok=True)
+    """Make the base, then every run that is not there yet; returns all runs.
+
+    Raises ``RuntimeError`` if one fails, or another process makes this comparison.
+    """
+    with held(config.output):
+        return _run_all(config, say)
+
+
+def _run_all(config: CompareConfig, say: Callable[[str], None]) -> list[Run]:
     if config.init is None and not config.start.exists():
         say(f"warming up {config.start}")
         _run_processes([warmup_config(config)], 1, say)
@@ -193,7 +200,7 @@ def _start(config: TrainConfig, say: Callable[[str], None]) -> tuple[str, subpro
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     say(f"starting {config.name}")
     with (config.output / "log.txt").open("ab") as log:
-        command = [sys.executable, "-m", "trainer.compare_run", str(path)]
+        command = [sys.executable, "-m", "trainer.compare_run", str(path), str(os.getpid())]
         return config.name, subprocess.Popen(command, env={**os.environ, **threads}, stdout=log, stderr=log)
 
 

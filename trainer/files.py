@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -11,7 +12,27 @@ from contextlib import contextmanager
 from pathlib import Path
 
 DIGESTS = "digests.json"
+LOCK = ".lock"
 _CHUNK = 2**20
+
+
+class FolderInUseError(RuntimeError):
+    """Another process writes the folder."""
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep other processes from holding ``folder``, which is made where it is missing. The kernel lets go of it when
+    this process ends, however it ends. Raises :class:`FolderInUseError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderInUseError(
+                f"{folder} is being written by another process: wait until it ends, stop it, or take another `output`"
+            ) from None
+        yield
 
 
 @contextmanager

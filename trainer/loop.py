@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +25,7 @@ from trainer.domains import make_domain
 from trainer.engine import Engine
 from trainer.estimators import ESTIMATORS
 from trainer.evaluate import evaluate, means
-from trainer.files import write_text
+from trainer.files import held, write_text
 from trainer.model import load_model, load_tokenizer, new_model
 from trainer.policy import PolicySteps, Step
 from trainer.prompts import Item
@@ -90,9 +91,13 @@ class Training:
         self.journal.close()
 
     def run(self) -> dict[str, Any]:
-        """Train to the end, evaluate, write ``model/``; returns the final metrics."""
+        """Train to the end, evaluate, write ``model/``; returns the final metrics.
+
+        Raises :class:`trainer.files.FolderInUseError` where another process trains in the same output folder.
+        """
         try:
-            return self._run()
+            with held(self.config.output) if self.world.rank == 0 else nullcontext():
+                return self._run()
         finally:
             self.close()
 

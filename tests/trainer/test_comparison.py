@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import yaml
 from rich.console import Console
@@ -17,7 +20,7 @@ from trainer.compare_run import evaluate_base, main
 from trainer.comparison import load_comparison, run_all, runs_of, training_config
 from trainer.comparison_report import comparison_table, summarise, two_level_interval, write_report
 from trainer.config import ConfigError
-from trainer.files import write_text
+from trainer.files import FolderInUseError, held, write_text
 
 
 @pytest.fixture
@@ -135,6 +138,32 @@ def test_a_failed_run_is_named(write: Callable[..., Path], tmp_path: Path, monke
     config = load_comparison(write())
     with pytest.raises(RuntimeError, match=r"compared-grpo-0 ended with status 1; see its log\.txt"):
         run_all(config, lambda text: None)
+
+
+def test_one_process_at_a_time_makes_a_comparison(write: Callable[..., Path]) -> None:
+    config = load_comparison(write())
+    with held(config.output), pytest.raises(FolderInUseError, match="is being written by another process"):
+        run_all(config, lambda text: None)
+
+
+def test_a_run_ends_with_the_comparison_that_started_it() -> None:
+    child = "import sys, time; from trainer.compare_run import die_with_parent; die_with_parent(int(sys.argv[1])); "
+    child += "print('bound', flush=True); time.sleep(600)"
+    parent = (
+        "import os, subprocess, sys, time\n"
+        "start = lambda pid: subprocess.Popen([sys.executable, '-c', sys.argv[1], str(pid)]).pid\n"
+        "print(start(os.getpid()), start(1), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", parent, child]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        bound, foreign = (psutil.Process(int(pid)) for pid in process.stdout.readline().split())
+        assert process.stdout.readline() == "bound\n"
+        assert process.stderr.readline() == "the comparison that started this run is gone\n"
+        process.kill()
+        assert psutil.wait_procs([bound, foreign], timeout=60)[1] == []
 
 
 def test_the_interval_covers_seeds_and_problems() -> None:

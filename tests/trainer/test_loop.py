@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 
 from evolve.manifest import read_manifest
 from trainer.config import ConfigError, TrainConfig, load_config
+from trainer.files import FolderInUseError, held
 from trainer.loop import Training
 from trainer.loss import ClipRange, k3, log_probabilities, policy_objective
 from trainer.model import load_model, load_tokenizer
@@ -60,6 +61,13 @@ def test_a_resumed_warmup_equals_the_uninterrupted_one(warmup_config: Configure,
     run_interrupted(warmup_config(tmp_path, save_every=2), at=5)
     resumed, whole = load_file(tmp_path / "model" / "model.safetensors"), load_file(base / "model.safetensors")
     assert all(torch.equal(whole[key], resumed[key]) for key in whole)
+
+
+def test_two_processes_do_not_train_in_one_folder(rl_config: Configure, tmp_path: Path) -> None:
+    config = rl_config(tmp_path / "run")
+    with held(config.output), pytest.raises(FolderInUseError, match="is being written by another process"):
+        Training(config).run()
+    assert not (config.output / "metrics.jsonl").exists()
 
 
 def test_the_manifest_says_how_the_model_wants_to_be_asked(rl_config: Configure, tmp_path: Path) -> None:
