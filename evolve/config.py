@@ -29,6 +29,9 @@ OPERATOR_NAMES = ("improve", "crossover", "repair", "diverge", "simplify")
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Temperature = Annotated[float, Field(ge=0.0, le=2.0)]
+TopP = Annotated[float, Field(gt=0.0, le=1.0)]
+MaxTokens = Annotated[int, Field(ge=1, le=131_072)]
 
 
 class FeatureConfig(StrictModel):
@@ -199,16 +202,20 @@ class OperatorsConfig(StrictModel):
 
 
 class ModelConfig(StrictModel):
-    """One model that a run may ask, and its prices.
+    """One model that a run may ask, its prices, and how it is asked.
 
     name: as records and clients know it. weight: how often it is asked, where the bandit is ``fixed``.
     prompt_price, completion_price: per million tokens, in any one currency.
+    temperature, top_p, max_tokens: for this model, instead of the search's.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     weight: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
     prompt_price: Weight = 0.0
     completion_price: Weight = 0.0
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    max_tokens: MaxTokens | None = None
 
 
 class BudgetConfig(StrictModel):
@@ -266,8 +273,8 @@ class SearchConfig(StrictModel):
         ``count`` programs to the next. migration_trigger: ``stagnation`` sends them only to an island that has had
         ``interval`` turns without a better task scalar; restart_stagnant: which then starts anew from the seed program
         and these copies.
-    models: the models, their weights and prices. model_bandit: how one of several is chosen; a model gains when a child
-        is better than its parents, and costs what its prices say (without prices: seconds).
+    models: the models, their weights, prices and own sampling parameters. model_bandit: how one of several is chosen; a
+        model gains when a child is better than its parents, and costs what its prices say (without prices: seconds).
     budget: limits beside the number of iterations.
     cascade: judges hopeless candidates by the first tests only; ``None``: every candidate by all.
     max_source_chars: a longer program is refused without being judged; ``None``: any length.
@@ -288,9 +295,9 @@ class SearchConfig(StrictModel):
     scratch_when_zero: bool = True
     prompt_chars: Annotated[int, Field(ge=200, le=1_000_000)] | None = None
     prompt_tokens: Annotated[int, Field(ge=100, le=10_000_000)] | None = None
-    temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 1.0
-    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
-    max_tokens: Annotated[int, Field(ge=1, le=131_072)] | None = None
+    temperature: Temperature = 1.0
+    top_p: TopP = 1.0
+    max_tokens: MaxTokens | None = None
     islands: Annotated[int, Field(ge=1, le=64)] = 2
     migration_interval: Annotated[int, Field(ge=1)] = 10
     migration_count: Annotated[int, Field(ge=0, le=64)] = 2

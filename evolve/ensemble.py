@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evolve.config import SearchConfig
-from evolve.models import ModelClient
+from evolve.models import ModelClient, OpenAIModel
 from evolve.program import Reply
 from evolve.request import Request
 
@@ -24,6 +24,12 @@ class Ensemble:
         if client is None:
             raise ValueError(f"the request is for model {request.model!r}, and there is only {', '.join(self.clients)}")
         return await client.complete(request)
+
+    async def aclose(self) -> None:
+        """Close the clients that have connections."""
+        for client in self.clients.values():
+            if isinstance(client, OpenAIModel):
+                await client.aclose()
 
 
 def check_clients(config: SearchConfig, model: ModelClient) -> None:

@@ -180,10 +180,8 @@ async def run_async(
                 except ModelUnavailable as error:
                     await waits.wait(error, stop)
     finally:
-        if client is not model:
-            for each in client.clients.values() if isinstance(client, Ensemble) else (client,):
-                if isinstance(each, OpenAIModel):
-                    await each.aclose()
+        if client is not model and isinstance(client, Ensemble | OpenAIModel):
+            await client.aclose()
 
 
 class _Waits:

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue
 from pydantic.fields import FieldInfo
 
+from evolve.config import MaxTokens, Temperature, TopP, Weight
 from evolve.openevolve_keys import KNOWN, MODEL_KEYS, OLDER_MODEL_KEYS, SECRET_KEYS, misplaced, reason
 from evolve.strict import StrictModel, unknown_key
 
@@ -45,18 +46,26 @@ _ALWAYS_SO: dict[str, tuple[Any, ...]] = {
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]
-Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Timeout = Annotated[float, Field(gt=0.0, le=86_400.0)]
+Retries = Annotated[int, Field(ge=0, le=100)]
+RetryDelay = Annotated[float, Field(ge=0.0, le=3_600.0)]
 Url = Annotated[str, Field(pattern=r"^https?://[^/@\s]+(/\S*)?$", max_length=2_000)]  # without a password
 Reference = Annotated[str, Field(pattern=REFERENCE.pattern)]
 
 
 class ModelEntry(StrictModel):
-    """One model of an ensemble. weight: how often it is asked. api_base, api_key: of its own, else those of ``llm``."""
+    """One model of an ensemble. weight: how often it is asked. What it does not say, ``llm`` says for all."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     weight: Weight = 1.0
     api_base: Url | None = None
     api_key: Reference | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    max_tokens: MaxTokens | None = None
+    timeout: Timeout | None = None
+    retries: Retries | None = None
+    retry_delay: RetryDelay | None = None
 
 
 class LLMSettings(StrictModel):
@@ -66,12 +75,12 @@ class LLMSettings(StrictModel):
     retry_delay in seconds: after a failed request. api_key: the name of an environment variable, as ``${NAME}``.
     """
 
-    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
-    top_p: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
-    max_tokens: Annotated[int, Field(ge=1, le=131_072)] | None = None
-    timeout: Annotated[float, Field(gt=0.0, le=86_400.0)] | None = None
-    retries: Annotated[int, Field(ge=0, le=100)] | None = None
-    retry_delay: Annotated[float, Field(ge=0.0, le=3_600.0)] | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    max_tokens: MaxTokens | None = None
+    timeout: Timeout | None = None
+    retries: Retries | None = None
+    retry_delay: RetryDelay | None = None
     api_base: Url | None = None
     api_key: Reference | None = None
     models: Annotated[tuple[ModelEntry, ...], Field(max_length=16)] = ()
@@ -238,7 +247,7 @@ def _split_models(models: Any, ignored: list[str]) -> list[dict[str, Any]]:
             usable = key in ModelEntry.model_fields and (key not in SECRET_KEYS or _is_reference(value))
             if value is not None and usable:
                 entry[key] = value
-            elif value is not None:
+            elif value is not None and value not in _ALWAYS_SO.get(f"llm.{key}", ()):
                 ignored.append(f"llm.models[{i}].{key}")
         kept.append(entry)
     return kept
@@ -261,8 +270,7 @@ def explain_ignored(ignored: tuple[str, ...]) -> str | None:
 
 def _why(key: str) -> str:
     """Why a key has no effect; empty for what is no key but says so itself (a file that is no text)."""
-    if re.match(r"llm\.models\[\d+\]\.", key):
-        return "the same for all models, from llm"
+    key = re.sub(r"^llm\.models\[\d+\]\.", "llm.", key)
     section, _, name = key.rpartition(".")
     if name not in KNOWN.get(section, frozenset()):
         return ""

@@ -1,25 +1,38 @@
-"""The models that an OpenEvolve configuration names, as clients.
+"""The models that an OpenEvolve configuration names.
 
-Only asked for explicitly (``run(task, model=None)``): a task is data, maybe somebody else's, and this sends the keys of
-the environment variables that it names to the servers that it names. Only variables whose name ends in ``_API_KEY`` can
-be named, and no key is stored or shown.
+Only asked for explicitly (``run(task, model=None)``, ``vpo search --model task``): a task is data, maybe somebody
+else's, and this sends the keys of the environment variables that it names to the servers that it names. Only variables
+whose name ends in ``_API_KEY`` can be named, and no key is stored or shown.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from pydantic import SecretStr
+from pydantic import ValidationError
 
 from evolve.config import ModelConfig
+from evolve.endpoints import KEY_SUFFIX, Endpoint, open_client
 from evolve.ensemble import Ensemble
-from evolve.models import OpenAIModel, RetryPolicy
 from evolve.openevolve import REFERENCE, LLMSettings, ModelEntry
 from evolve.openevolve_task import OpenEvolveTask
+from evolve.strict import explain
 
-DEFAULT_TIMEOUT_S = 300.0
-_KEY_SUFFIX = "_API_KEY"
+
+def configured_endpoints(task: OpenEvolveTask) -> tuple[Endpoint, ...]:
+    """The models of ``task.config.llm`` that have a weight. Raises ``ValueError`` for what is missing or not allowed.
+
+    A model that is named twice, with other parameters say, is told apart by a number: ``name``, ``name-2``.
+    """
+    llm = task.config.llm
+    entries = [entry for entry in llm.models if entry.weight > 0]
+    if not entries:
+        raise ValueError("config.llm.models names no model with a weight: add one, or give the search a model")
+    found: list[Endpoint] = []
+    for entry in entries:
+        found.append(_endpoint(entry, llm, [endpoint.name for endpoint in found]))
+    return tuple(found)
 
 
 def configured_models(
@@ -29,34 +42,42 @@ def configured_models(
 
     environment: where keys are looked up. Raises ``ValueError`` for what is missing.
     """
-    llm = task.config.llm
-    entries = [entry for entry in llm.models if entry.weight > 0]
-    if not entries:
-        raise ValueError("config.llm.models names no model with a weight: add one, or give the search a model")
-    clients = {entry.name: _client(entry, llm, environment) for entry in entries}
-    return Ensemble(clients), tuple(ModelConfig(name=entry.name, weight=entry.weight) for entry in entries)
+    endpoints = configured_endpoints(task)
+    clients = {endpoint.name: open_client(endpoint, environment) for endpoint in endpoints}
+    return Ensemble(clients), tuple(endpoint.as_model for endpoint in endpoints)
 
 
-def _client(entry: ModelEntry, llm: LLMSettings, environment: Mapping[str, str]) -> OpenAIModel:
+def _endpoint(entry: ModelEntry, llm: LLMSettings, taken: Sequence[str]) -> Endpoint:
     base = entry.api_base or llm.api_base
     if base is None:
         raise ValueError(f"model {entry.name} has no api_base: add llm.api_base, the server's URL with its /v1")
-    usual = RetryPolicy()
-    retry = RetryPolicy(
-        attempts=usual.attempts if llm.retries is None else llm.retries + 1,
-        base_s=usual.base_s if llm.retry_delay is None else llm.retry_delay,
-    )
-    key = _key(entry.api_key or llm.api_key, environment)
-    return OpenAIModel(base, entry.name, key, retry=retry, timeout_s=llm.timeout or DEFAULT_TIMEOUT_S)
+    try:
+        return Endpoint(
+            name=_unused(entry.name, taken),
+            model=entry.name,
+            endpoint=base,
+            weight=entry.weight,
+            temperature=entry.temperature,
+            top_p=entry.top_p,
+            max_tokens=entry.max_tokens,
+            api_key_env=_variable(entry.api_key or llm.api_key),
+            timeout_s=llm.timeout if entry.timeout is None else entry.timeout,
+            retries=llm.retries if entry.retries is None else entry.retries,
+            retry_delay_s=llm.retry_delay if entry.retry_delay is None else entry.retry_delay,
+        )
+    except ValidationError as error:
+        raise ValueError(f"model {entry.name}: {explain(error)}") from None
 
 
-def _key(reference: str | None, environment: Mapping[str, str]) -> SecretStr | None:
+def _unused(name: str, taken: Sequence[str]) -> str:
+    numbered = (name if i == 1 else f"{name}-{i}" for i in range(1, len(taken) + 2))
+    return next(candidate for candidate in numbered if candidate not in taken)
+
+
+def _variable(reference: str | None) -> str | None:
     found = REFERENCE.match(reference or "")
     if found is None:
         return None
-    name = found[1]
-    if not name.endswith(_KEY_SUFFIX):
-        raise ValueError(f"api_key names the variable {name}: only one whose name ends in {_KEY_SUFFIX} is read")
-    if not environment.get(name):
-        raise ValueError(f"api_key names the variable {name}, which is not set: export it, then search again")
-    return SecretStr(environment[name])
+    if not found[1].endswith(KEY_SUFFIX):
+        raise ValueError(f"api_key names the variable {found[1]}: only one whose name ends in {KEY_SUFFIX} is read")
+    return found[1]

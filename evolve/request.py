@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from evolve.adaptation import Form
 from evolve.chain import ChainFormat
 from evolve.chat import Budget, fit_chat, fit_messages, render_chat
-from evolve.config import SearchConfig
+from evolve.config import ModelConfig, SearchConfig
 from evolve.manifest import Manifest
 from evolve.openevolve_prompt import read_templates, render
 from evolve.operators import IMPROVE, OPERATORS, carried
@@ -21,6 +22,9 @@ from evolve.task import OpenEvolveTask, Task, TestsTask, prompt_context
 from evolve.tokens import CountTokens, estimate_tokens
 
 DEFAULT_MAX_TOKENS = 1024
+_ANY_MODEL = ModelConfig(name="any")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,6 +165,7 @@ class RequestBuilder:
         m, n = (1, config.samples * self.chain.m) if form.single else (self.chain.m, config.samples)
         messages, text = self._prompt(self._context(parent, inspirations, approach, m, edit), iteration)
         parents = [program.number for program in (parent, approach.mate if parent else None) if program]
+        model = self._model(approach.model)
         move = approach.move if parent else None
         return Request(
             iteration=iteration,
@@ -180,9 +185,9 @@ class RequestBuilder:
             n=n,
             m=m,
             seed=derived_seed(self._seed, iteration, "model"),
-            temperature=config.temperature,
-            top_p=config.top_p,
-            max_tokens=self._max_tokens(),
+            temperature=_first(model.temperature, config.temperature),
+            top_p=_first(model.top_p, config.top_p),
+            max_tokens=self._max_tokens(model),
             stop=self._manifest.prompt.stop if self._manifest else (),
         )
 
@@ -234,10 +239,21 @@ class RequestBuilder:
             raise PromptError(f"the task's template needs more than {limit} tokens: raise prompt_tokens")
         return tuple(messages)
 
-    def _max_tokens(self) -> int:
-        if self._manifest and (self._completion or self._config.max_tokens is None):
+    def _model(self, name: str | None) -> ModelConfig:
+        """What is configured of a model; where none is named, of the only one."""
+        found = [model for model in self._config.models if name in (None, model.name)]
+        return found[0] if found else _ANY_MODEL
+
+    def _max_tokens(self, model: ModelConfig) -> int:
+        wanted = _first(model.max_tokens, self._config.max_tokens)
+        if self._manifest and (self._completion or wanted is None):
             return self._manifest.prompt.max_tokens
-        return self._config.max_tokens or DEFAULT_MAX_TOKENS
+        return wanted or DEFAULT_MAX_TOKENS
+
+
+def _first(own: T | None, common: T) -> T:
+    """A model's own setting, or the search's."""
+    return common if own is None else own
 
 
 def _operator(move: str | None, edit: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from evolve.config import SearchConfig
 from evolve.openevolve import _SECTIONS, OpenEvolveConfig, explain_ignored, split_config
 from evolve.openevolve_keys import KNOWN, is_foreign, reason
-from evolve.openevolve_models import configured_models
+from evolve.openevolve_models import configured_endpoints, configured_models
 from evolve.openevolve_task import OpenEvolveTask
 
 FILES = {"evaluator.py": "def evaluate(path):\n    return {'a': 1.0}\n", "initial_program.py": "x = 1\n"}
@@ -216,6 +216,35 @@ def test_models_of_the_configuration_become_clients() -> None:
     assert "127.0.0.1:9" in shown
     assert "127.0.0.1:8" in shown
     assert "k1" not in shown
+
+
+def test_models_of_the_configuration_may_have_parameters_of_their_own() -> None:
+    llm = {
+        "api_base": "http://127.0.0.1:9/v1",
+        "temperature": 0.7,
+        "timeout": 60,
+        "models": [
+            {
+                "name": "a",
+                "temperature": 0.2,
+                "top_p": 0.5,
+                "max_tokens": 64,
+                "timeout": 5,
+                "retries": 0,
+                "retry_delay": 1,
+            },
+            {"name": "a", "provider": "openai", "reasoning_effort": "low"},
+        ],
+    }
+    made = task({"llm": llm})
+    first, second = configured_endpoints(made)
+    assert (first.name, first.served_as, second.name, second.served_as) == ("a", "a", "a-2", "a")
+    assert (first.temperature, first.top_p, first.max_tokens) == (0.2, 0.5, 64)
+    assert (first.timeout_s, first.retries, first.retry_delay_s) == (5, 0, 1)
+    assert (second.temperature, second.timeout_s, second.retries) == (None, 60, None)
+    assert SearchConfig.model_validate(made.search_settings()).temperature == 0.7
+    assert made.ignored == ("llm.models[1].reasoning_effort",)
+    assert "model's client" in str(explain_ignored(made.ignored))
 
 
 @pytest.mark.parametrize(
