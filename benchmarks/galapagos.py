@@ -106,7 +106,7 @@ async def evaluate(folder: Path, sandbox: Sandbox, timeout_s: float) -> Outcome:
     limits = {"wall_s": timeout_s, "cpu_s": timeout_s, "memory_mb": 4096.0}
     task = task.model_copy(update={"limits": limits})
     result = await sandbox.run_evaluator(
-        task.seed_source, task.support_files, task.suffix, task.sandbox_limits, task.evaluator_settings
+        task.candidate(task.seed_source), task.support_files, task.suffix, task.sandbox_limits, task.evaluator_settings
     )
     said = " ".join([result.verdict.message, *result.artifacts.values()])
     if result.verdict.passed and (any(result.metrics.values()) or not _OUTSIDE.search(said)):

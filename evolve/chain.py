@@ -10,12 +10,15 @@ m answers, either tagged (``<answer>…</answer>`` by default) or in Markdown fe
 3. An answer cut off by the token limit is not an answer.
 4. Answers equal by syntax tree to an earlier one are dropped and counted; answers beyond m are ignored and counted.
 5. Answers that were asked for and did not come are counted as missing (in training: zero reward vectors).
+6. Answers of several files keep all of their text, fences and the lines around them included, for those name the files;
+   an untagged reply with any code is one answer.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -62,15 +65,19 @@ class ParsedChain:
     surplus: int
 
 
-def parse_chain(text: str, chain: ChainFormat, *, m: int | None = None) -> ParsedChain:
+def parse_chain(text: str, chain: ChainFormat, *, m: int | None = None, files: bool = False) -> ParsedChain:
     """Read the answers of one reply; ``m`` overrides the number asked for (default ``chain.m``).
 
-    Never raises: whatever a model wrote gives some (possibly empty) result.
+    files: whether an answer may be for several files. Never raises: whatever a model wrote gives some result, maybe an
+    empty one.
     """
     wanted = chain.m if m is None else m
     begin = _reasoning_end(text)
-    found = _tagged(text, begin, chain) or _edits(text, begin, wanted) or _fenced(text, begin)
-    found = found or _bare(text, begin, wanted)
+    if files:
+        found = _tagged(text, begin, chain, str) or _untagged(text, begin)
+    else:
+        found = _tagged(text, begin, chain, _unfence) or _edits(text, begin, wanted) or _fenced(text, begin)
+        found = found or _bare(text, begin, wanted)
     answers: list[Answer] = []
     seen: set[str] = set()
     duplicates = 0
@@ -96,7 +103,7 @@ def _reasoning_end(text: str) -> int:
     return len(text) if "<think>" in text else 0
 
 
-def _tagged(text: str, begin: int, chain: ChainFormat) -> list[tuple[str, int, int]]:
+def _tagged(text: str, begin: int, chain: ChainFormat, body_of: Callable[[str], str]) -> list[tuple[str, int, int]]:
     found = []
     position = begin
     while (start := text.find(chain.open, position)) >= 0:
@@ -107,9 +114,15 @@ def _tagged(text: str, begin: int, chain: ChainFormat) -> list[tuple[str, int, i
         reopened = text.rfind(chain.open, inner, end)
         if reopened >= 0:  # an unclosed answer before this one: only the inner pair is an answer
             start, inner = reopened, reopened + len(chain.open)
-        found.append((_unfence(text[inner:end]), start, end + len(chain.close)))
+        found.append((body_of(text[inner:end]), start, end + len(chain.close)))
         position = end + len(chain.close)
     return [item for item in found if item[0].strip()]
+
+
+def _untagged(text: str, begin: int) -> list[tuple[str, int, int]]:
+    """All that follows the reasoning as one answer, where there is any code in it."""
+    body = text[begin:]
+    return [(body, begin, len(text))] if has_diff_blocks(body) or _FENCE.search(body) else []
 
 
 def _edits(text: str, begin: int, wanted: int) -> list[tuple[str, int, int]]:

@@ -9,7 +9,6 @@ only appears inside fences that it cannot close.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -17,6 +16,7 @@ from evolve.chain import ChainFormat
 from evolve.chat_example import example_context, example_edits, example_programs
 from evolve.operators import OPERATORS
 from evolve.prompts import PromptContext, PromptError, ShownProgram, ShownTest
+from evolve.shown import clip, fence, fenced_program
 from evolve.tokens import MESSAGE_TOKENS, CountTokens
 
 SYSTEM = (
@@ -25,7 +25,6 @@ SYSTEM = (
 )
 _PARTS = ("statement", "tests", "parent", "artifacts", "inspirations", "history", "notes")
 _LEAST_CHARS = 200
-_LEFT_OUT = "\n… {} characters left out …\n"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,7 +190,7 @@ def _parent(context: PromptContext, budget: Budget) -> str:
     if context.parent is None:
         return ""
     head = f"# Current program ({_score(context.parent, context)})"
-    return f"{head}\n{fence(clip(context.parent.source, budget.parent), context.language)}{_metrics(context.parent)}"
+    return f"{head}\n{fenced_program(context.parent.source, context.language, budget.parent)}{_metrics(context.parent)}"
 
 
 def _score(program: ShownProgram, context: PromptContext) -> str:
@@ -221,8 +220,9 @@ def _inspirations(context: PromptContext, budget: Budget) -> str:
     if not context.inspirations:
         return ""
     share = max(20, budget.inspirations // len(context.inspirations))
+    current = context.parent.source if context.parent else None
     parts = [
-        f"{_score(program, context)}:\n{fence(clip(program.source, share), context.language)}"
+        f"{_score(program, context)}:\n{fenced_program(program.source, context.language, share, beside=current)}"
         for program in context.inspirations
     ]
     return "# Other programs for the same task\n" + "\n".join(parts)
@@ -255,7 +255,8 @@ def _mate(context: PromptContext, budget: Budget) -> str:
     if context.mate is None or context.parent is None:
         return ""
     head = f"# Second program ({_score(context.mate, context)})"
-    return f"{head}\n{fence(clip(context.mate.source, budget.parent), context.language)}"
+    source, current = context.mate.source, context.parent.source
+    return f"{head}\n{fenced_program(source, context.language, budget.parent, beside=current)}"
 
 
 def _operation(context: PromptContext) -> str:
@@ -270,7 +271,9 @@ def _operation(context: PromptContext) -> str:
 
 def _instruction(context: PromptContext, chain: ChainFormat) -> str:
     m, edits = context.m, context.edit == "diff" and context.parent is not None
-    if edits:
+    if context.several_files:
+        lines = [file_instruction(context)]
+    elif edits:
         form = "SEARCH/REPLACE blocks as in the example; each SEARCH part repeats lines of the current program exactly"
         form = f"one or more {form}"
         lines = [f"Reply with {form}." if m == 1 else f"Give {m} different edits, each {form}."]
@@ -282,29 +285,29 @@ def _instruction(context: PromptContext, chain: ChainFormat) -> str:
         lines.append(f"Put each between {chain.open} and {chain.close}.")
     if context.parent is not None and "EVOLVE-BLOCK-START" in context.parent.source:
         lines.append("Change only what is between the EVOLVE-BLOCK-START and EVOLVE-BLOCK-END lines; keep these lines.")
+        if context.several_files:
+            lines.append("Files without these lines may not change.")
     if operation := _operation(context):
         lines.insert(0, operation)
     return " ".join(lines)
+
+
+def file_instruction(context: PromptContext) -> str:
+    """How an answer for a program of several files is to look."""
+    if context.edit == "diff" and context.parent is not None:
+        form = (
+            "one or more SEARCH/REPLACE blocks, each under a line with the path of its file; each SEARCH part repeats "
+            "lines of that file exactly"
+        )
+    else:
+        form = "every file that it changes, complete, in a fenced code block under a line with the file's path"
+    text = f"Give {context.m} different answers, each with {form}." if context.m > 1 else f"Reply with {form}."
+    new = "It may add files; none can be removed." if context.new_files else "Files can be neither added nor removed."
+    return f"{text} The program consists of several files; those that an answer leaves out stay as they are. {new}"
 
 
 def _example_reply(context: PromptContext, chain: ChainFormat) -> str:
     answers = example_edits(context) if context.edit == "diff" else example_programs(context)
     if context.m > 1:
         return "\n".join(f"{chain.open}\n{answer}\n{chain.close}" for answer in answers)
-    return answers[0] if context.edit == "diff" else fence(answers[0], "python")
-
-
-def clip(text: str, limit: int) -> str:
-    """``text`` within about ``limit`` characters: its first two thirds and its end, and how much is left out."""
-    if len(text) <= limit:
-        return text
-    head, tail = limit * 2 // 3, limit // 3
-    return text[:head] + _LEFT_OUT.format(len(text) - head - tail) + text[len(text) - tail :]
-
-
-def fence(text: str, language: str) -> str:
-    """``text`` in a Markdown fence longer than any run of backquotes in it."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    ticks = "`" * max(3, longest + 1)
-    body = text.removesuffix("\n")
-    return f"{ticks}{language}\n{body}\n{ticks}"
+    return answers[0] if context.edit == "diff" or context.several_files else fence(answers[0], "python")

@@ -25,7 +25,10 @@ _SHOWN_CHARS = 120
 
 
 class Outcome(StrEnum):
-    """How an edit ended; every name but the first two means that there is no new program."""
+    """How an edit ended; every name but the first two means that there is no new program.
+
+    The last three are of programs of several files (:mod:`evolve.file_edits`).
+    """
 
     APPLIED = "applied"
     UNCHANGED = "unchanged"
@@ -39,6 +42,9 @@ class Outcome(StrEnum):
     OUTSIDE_BLOCK = "outside_block"
     MARKERS_CHANGED = "markers_changed"
     TOO_LONG = "too_long"
+    NO_FILE = "no_file"
+    UNKNOWN_FILE = "unknown_file"
+    BAD_FILE = "bad_file"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +60,9 @@ class EditResult:
     fuzzy: bool = False
 
 
-class _Refused(Exception):  # noqa: N818 (an outcome, not a fault)
+class Refused(Exception):  # noqa: N818 (an outcome, not a fault)
+    """Ends the reading of an answer that gives no program."""
+
     def __init__(self, outcome: Outcome, detail: str) -> None:
         super().__init__(detail)
         self.outcome, self.detail = outcome, detail
@@ -65,6 +73,17 @@ def has_diff_blocks(text: str) -> bool:
     return _SEARCH.search(text) is not None
 
 
+def closes_block(line: str) -> bool:
+    """Whether a line ends a SEARCH/REPLACE block."""
+    found = _DIFF_LINE.match(_bare(line))
+    return found is not None and found[3] is not None
+
+
+def has_markers(source: str) -> bool:
+    """Whether a program has EVOLVE-BLOCK markers that protect the rest of it."""
+    return _regions(_lines(source)) is not None
+
+
 def apply_edit(answer: str, *, parent: str | None, edit: str = "whole", max_chars: int | None = None) -> EditResult:
     """The program that ``answer`` makes of ``parent``; never raises, whatever a model wrote.
 
@@ -73,18 +92,18 @@ def apply_edit(answer: str, *, parent: str | None, edit: str = "whole", max_char
     """
     try:
         if not answer.strip():
-            raise _Refused(Outcome.NO_CODE, "the answer is empty")
+            raise Refused(Outcome.NO_CODE, "the answer is empty")
         if has_diff_blocks(answer):
             if parent is None:
-                raise _Refused(Outcome.NO_PARENT, "SEARCH/REPLACE blocks, but there is no program to edit")
+                raise Refused(Outcome.NO_PARENT, "SEARCH/REPLACE blocks, but there is no program to edit")
             source, fuzzy = _apply_blocks(answer, parent)
         else:
             if edit == "diff" and not _is_program(answer):
-                raise _Refused(Outcome.NO_BLOCKS, "neither a SEARCH/REPLACE block nor a program")
+                raise Refused(Outcome.NO_BLOCKS, "neither a SEARCH/REPLACE block nor a program")
             source, fuzzy = _fit(answer, parent), False
         if max_chars is not None and len(source) > max_chars:
-            raise _Refused(Outcome.TOO_LONG, f"{len(source):,} characters, at most {max_chars:,} are allowed")
-    except _Refused as refused:
+            raise Refused(Outcome.TOO_LONG, f"{len(source):,} characters, at most {max_chars:,} are allowed")
+    except Refused as refused:
         return EditResult(outcome=refused.outcome, detail=refused.detail)
     if source == parent:
         return EditResult(outcome=Outcome.UNCHANGED, source=source, fuzzy=fuzzy)
@@ -163,7 +182,7 @@ def _fit(answer: str, parent: str | None) -> str:
         blocks = new.blocks
     else:
         count = len(old.blocks)
-        raise _Refused(Outcome.MARKERS_CHANGED, f"the answer must keep the program's {count} EVOLVE-BLOCK sections")
+        raise Refused(Outcome.MARKERS_CHANGED, f"the answer must keep the program's {count} EVOLVE-BLOCK sections")
     parts = [old.fixed[0]]
     for block, fixed in zip(blocks, old.fixed[1:], strict=True):
         parts += [block, fixed]
@@ -211,9 +230,9 @@ def _read_blocks(answer: str) -> list[tuple[list[str], list[str]]]:
             blocks.append((search, part))
             search = part = None
         elif not (found[2] and part is None):  # a line of seven equals signs in the text around is no marker
-            raise _Refused(Outcome.MALFORMED, f"{line.strip()!r} out of place in block {len(blocks) + 1}")
+            raise Refused(Outcome.MALFORMED, f"{line.strip()!r} out of place in block {len(blocks) + 1}")
     if part is not None:
-        raise _Refused(Outcome.MALFORMED, f"block {len(blocks) + 1} is not closed")
+        raise Refused(Outcome.MALFORMED, f"block {len(blocks) + 1} is not closed")
     return blocks
 
 
@@ -224,7 +243,7 @@ def _apply_blocks(answer: str, parent: str) -> tuple[str, bool]:
     fuzzy = False
     for number, (search, replace) in enumerate(_read_blocks(answer), 1):
         if not any(line.strip() for line in search):
-            raise _Refused(Outcome.EMPTY_SEARCH, f"block {number} has an empty SEARCH part")
+            raise Refused(Outcome.EMPTY_SEARCH, f"block {number} has an empty SEARCH part")
         lines, loosely = _apply_block(lines, search, replace, regions, end, number)
         fuzzy = fuzzy or loosely
     return "".join(lines), fuzzy
@@ -241,13 +260,13 @@ def _apply_block(
         if len(allowed) == 1:
             return allowed[0], find is not _exact
         if len(allowed) > 1:
-            raise _Refused(
+            raise Refused(
                 Outcome.AMBIGUOUS, f"block {number} fits {len(allowed)} places; give more lines: {_shown(search)}"
             )
         touched_fixed = touched_fixed or bool(results)
     if touched_fixed:
-        raise _Refused(Outcome.OUTSIDE_BLOCK, f"block {number} changes lines outside of EVOLVE-BLOCK: {_shown(search)}")
-    raise _Refused(Outcome.NOT_FOUND, f"block {number} is not in the program: {_shown(search)}")
+        raise Refused(Outcome.OUTSIDE_BLOCK, f"block {number} changes lines outside of EVOLVE-BLOCK: {_shown(search)}")
+    raise Refused(Outcome.NOT_FOUND, f"block {number} is not in the program: {_shown(search)}")
 
 
 def _keeps_fixed(lines: list[str], old: _Regions) -> bool:

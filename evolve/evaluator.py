@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from evolve.openevolve_task import COMBINED, OpenEvolveTask
+from evolve.openevolve_task import COMBINED, EVALUATOR, OpenEvolveTask
 from evolve.program import Evaluation
 from evolve.tests_task import TestsTask
 from sandbox.cases import EvaluatorResult
@@ -121,8 +121,12 @@ class OpenEvolveEvaluator:
 
     async def _run(self, source: str) -> EvaluatorResult:
         task = self._task
+        try:
+            candidate = task.candidate(source)
+        except ValueError as error:
+            return EvaluatorResult(verdict=Verdict(name=EVALUATOR, status=Status.ERROR, message=str(error)))
         return await self._sandbox.run_evaluator(
-            source, task.support_files, task.suffix, task.sandbox_limits, task.evaluator_settings
+            candidate, task.support_files, task.suffix, task.sandbox_limits, task.evaluator_settings
         )
 
     def _judge(self, result: EvaluatorResult) -> Evaluation:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from evolve.config import METRIC_PREFIX, FeatureConfig
 from evolve.embedding import direction
+from evolve.files import split_files
 from evolve.program import Program, parse_python
 from sandbox.verdict import Status
 
@@ -89,7 +90,10 @@ def _share(feature: FeatureConfig, program: Program, reference: Reference) -> fl
 
 
 def _size(source: str) -> float:
-    """Nodes of a Python program's syntax tree; words and signs of any other text."""
+    """Nodes of a Python program's syntax tree; words and signs of any other text; the sum over several files."""
+    files = split_files(source)
+    if files is not None:
+        return sum(map(_size, files.values()))
     tree = parse_python(source)
     if tree is not None:
         return float(sum(1 for _ in ast.walk(tree)))

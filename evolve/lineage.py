@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
+from evolve.files import split_files
 from evolve.program import Program
 from evolve.prompts import ShownChange
 
@@ -45,9 +46,18 @@ class Lineage:
 
 
 def change(parent: Program, child: Program) -> ShownChange:
-    """What a child changed, as a unified diff without file names, and what became of the score."""
-    lines = difflib.unified_diff(parent.source.splitlines(), child.source.splitlines(), n=1, lineterm="")
-    kept = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+    """What a child changed, as a unified diff without file names, and what became of the score.
+
+    Of a program of several files each file's part follows a line with its path.
+    """
+    before, after = split_files(parent.source), split_files(child.source)
+    kept: list[str] = []
+    if before is None or after is None:
+        kept = _changed_lines(parent.source, child.source)
+    else:
+        for path in sorted(before.keys() | after.keys()):
+            if lines := _changed_lines(before.get(path, ""), after.get(path, "")):
+                kept += [path, *lines]
     if len(kept) > _DIFF_LINES:
         kept = [*kept[:_DIFF_LINES], f"… {len(kept) - _DIFF_LINES} more lines"]
     return ShownChange(
@@ -56,3 +66,8 @@ def change(parent: Program, child: Program) -> ShownChange:
         after=child.evaluation.scalar,
         diff="\n".join(kept),
     )
+
+
+def _changed_lines(before: str, after: str) -> list[str]:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm="")
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]

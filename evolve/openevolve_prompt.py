@@ -5,7 +5,8 @@
    Nothing of a template is executed: OpenEvolve formats it as a Python format string, which can reach into objects.
 2. A request whose form of edit has no template here is worded as every other task's.
 3. Programs and artifacts share the room that the search's bound on prompts leaves; OpenEvolve has no such bound.
-4. Where several answers are asked for in one reply, how to mark them is said after the template.
+4. Where several answers are asked for in one reply, how to mark them is said after the template, and so is the form of
+   an answer for a program of several files.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from evolve.chain import ChainFormat
-from evolve.chat import Budget, clip, fence
+from evolve.chat import Budget, file_instruction
 from evolve.openevolve_task import COMBINED, OpenEvolveTask
 from evolve.prompts import PromptContext, PromptError, ShownProgram
+from evolve.shown import bare_program, clip, fence
 from evolve.strict import unknown_key
 
 _USER = {"diff": "diff_user", "whole": "full_rewrite_user"}
@@ -118,6 +120,8 @@ def render(
             chosen = variants[int(rng.integers(len(variants)))] if templates.stochastic else variants[0]
             text = text.replace(f"{{{key}}}", chosen.replace("{", "{{").replace("}", "}}"))
     user = _filled(text, _values(templates, context, context.parent, budget))
+    if context.several_files:
+        user += f"\n\n{file_instruction(context)}"
     if context.m > 1:
         user += f"\n\nGive {context.m} different answers, each between {chain.open} and {chain.close}."
     return [{"role": "system", "content": templates.system}, {"role": "user", "content": user}]
@@ -139,7 +143,7 @@ def _values(templates: Templates, context: PromptContext, parent: ShownProgram, 
         "feature_dimensions": ", ".join(templates.features) or "None",
         "improvement_areas": "\n".join(f"- {area}" for area in _areas(templates, context, parent)),
         "evolution_history": _history(templates, context, budget),
-        "current_program": clip(parent.source, budget.parent),
+        "current_program": bare_program(parent.source, budget.parent),
         "language": context.language,
         "artifacts": _artifacts(templates, parent, budget),
     }
@@ -199,7 +203,7 @@ def _program(template: str, number: int, program: ShownProgram, context: PromptC
         "score": f"{_score(program):.4f}",
         "program_type": "Diverse",
         "language": context.language,
-        "program_snippet": clip(program.source, share),
+        "program_snippet": bare_program(program.source, share),
         "key_features": named,
         "unique_features": named,
     }

@@ -1,4 +1,8 @@
-"""A task in OpenEvolve's format: ``initial_program.EXT``, ``evaluator.py`` and, if wanted, ``config.yaml``."""
+"""A task in OpenEvolve's format: ``initial_program.EXT``, ``evaluator.py`` and, if wanted, ``config.yaml``.
+
+Beyond that format: a folder ``initial_program/`` in its place is a program of several files (:mod:`evolve.files`), and
+``evaluate`` gets the path of a folder.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from evolve.config import STRATEGY_NAMES, SearchConfig
+from evolve.files import check_files, commonest_language, join_files, language_of, split_files
 from evolve.openevolve import OpenEvolveConfig, split_config
 from evolve.strict import StrictModel
 from evolve.tests_task import Name, Text, check_json, check_limits, make_limits
@@ -21,23 +26,12 @@ from sandbox.limits import Limits
 COMBINED = "combined_score"
 EVALUATOR = "evaluator.py"
 PROGRAM_STEM = "initial_program"
+_FOLDER = f"{PROGRAM_STEM}/"
 MAX_FILES_CHARS = 4_000_000
 _DEFAULT_STATEMENT = (
     "Improve the program so that its evaluator gives it higher scores. Keep the names and signatures of the functions "
     "that the evaluator calls."
 )
-_LANGUAGES = {
-    ".py": "python",
-    ".rs": "rust",
-    ".js": "javascript",
-    ".ts": "typescript",
-    ".go": "go",
-    ".c": "c",
-    ".cpp": "cpp",
-    ".java": "java",
-    ".r": "r",
-    ".sql": "sql",
-}
 FolderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 _BUILT_IN = {"complexity": "length", "score": "scalar", "diversity": "diversity"}
 _POPULATION = 1_000  # OpenEvolve's default
@@ -62,7 +56,9 @@ class Environment(StrictModel):
 class OpenEvolveTask(StrictModel):
     """A task judged by its own evaluator, which runs in the jail beside the program.
 
-    files: text by relative path: ``evaluator.py``, one ``initial_program.EXT`` and whatever the evaluator reads.
+    files: text by relative path: ``evaluator.py``, one ``initial_program.EXT`` or the files of a folder
+        ``initial_program``, and whatever the evaluator reads.
+    new_files: whether answers may add files to a program that is a folder.
     config: OpenEvolve's configuration; keys without effect are moved to ``ignored`` (their dotted names).
     ranges: raw metric value that gives reward 0 and the one that gives reward 1, by metric; ``[10, 0]`` is a loss.
         Default [0, 1]; values outside are clamped.
@@ -79,6 +75,7 @@ class OpenEvolveTask(StrictModel):
     format: Literal["openevolve"] = "openevolve"
     name: Name
     files: dict[str, Text]
+    new_files: bool = False
     config: OpenEvolveConfig = OpenEvolveConfig()
     ranges: dict[Name, Bounds] = Field(default_factory=dict)
     limits: dict[str, float] = Field(default_factory=dict)
@@ -115,10 +112,7 @@ class OpenEvolveTask(StrictModel):
             if not path or path != str(PurePosixPath(path)) or path.startswith("/") or ".." in parts or "\\" in path:
                 raise ValueError(f"file name {path!r} must be a relative path without '..'")
             check_json([path, text])
-        programs = [path for path in files if _is_program(path)]
-        if EVALUATOR not in files or len(programs) != 1:
-            given = ", ".join(sorted(files)) or "none"
-            raise ValueError(f"files need {EVALUATOR} and one {PROGRAM_STEM}.EXT at the top, not {given}")
+        _check_programs(files)
         _check_evaluator(files[EVALUATOR])
         return files
 
@@ -142,28 +136,52 @@ class OpenEvolveTask(StrictModel):
         return tuple(name for name in self.ranges if name != COMBINED)
 
     @property
+    def several_files(self) -> bool:
+        """Whether a program is a folder; its source is then the text of :func:`evolve.files.join_files`."""
+        return not any(map(_is_program, self.files))
+
+    @property
     def program_file(self) -> str:
-        """The path of the seed program within ``files``."""
-        return next(path for path in self.files if _is_program(path))
+        """The path of the seed program within ``files``; of its folder, where it has several files."""
+        return next((path for path in self.files if _is_program(path)), PROGRAM_STEM)
 
     @property
     def suffix(self) -> str:
-        """The file suffix that the evaluator expects of a program, for instance ``.py``."""
-        return self.config.file_suffix or PurePosixPath(self.program_file).suffix
+        """The file suffix that the evaluator expects of a program, for instance ``.py``; empty for a folder."""
+        suffix = PurePosixPath(self.program_file).suffix
+        return suffix if self.several_files else self.config.file_suffix or suffix
 
     @property
     def language(self) -> str:
-        return self.config.language or _LANGUAGES.get(self.suffix.lower(), "text")
+        if self.config.language:
+            return self.config.language
+        if self.several_files:
+            return commonest_language(_folder_files(self.files))
+        return language_of(f"program{self.suffix}") or "text"
 
     @property
     def seed_source(self) -> str:
         """The program a search starts from."""
-        return self.files[self.program_file]
+        return join_files(_folder_files(self.files)) if self.several_files else self.files[self.program_file]
+
+    def candidate(self, source: str) -> str | dict[str, str]:
+        """A program as the sandbox takes it: its text, or its files by path where it is a folder.
+
+        Raises ``ValueError`` where it should be a folder and is not.
+        """
+        if not self.several_files:
+            return source
+        files = split_files(source)
+        if files is None:
+            raise ValueError("the program is no text of several files: each begins with '==> PATH (N lines) <=='")
+        return files
 
     @property
     def support_files(self) -> dict[str, str]:
         """What lies beside a candidate in the jail: everything but the seed program."""
-        return {path: text for path, text in self.files.items() if path != self.program_file}
+        folder = {path for path in self.files if path.startswith(_FOLDER)}
+        seed = folder if self.several_files else {self.program_file}
+        return {path: text for path, text in self.files.items() if path not in seed}
 
     @property
     def statement(self) -> str:
@@ -280,6 +298,29 @@ def _folder(name: object) -> str:
 
 def _is_program(path: str) -> bool:
     return re.fullmatch(re.escape(PROGRAM_STEM) + r"\.[A-Za-z0-9]+", path) is not None
+
+
+def _folder_files(files: dict[str, str]) -> dict[str, str]:
+    """The files of the folder ``initial_program``, by their path in it."""
+    return {path.removeprefix(_FOLDER): text for path, text in files.items() if path.startswith(_FOLDER)}
+
+
+def _check_programs(files: dict[str, str]) -> None:
+    programs, folder = [path for path in files if _is_program(path)], _folder_files(files)
+    if programs and folder:
+        raise ValueError(f"files have both {programs[0]} and the folder {_FOLDER}: keep the one that is the program")
+    if EVALUATOR not in files or len(programs) + bool(folder) != 1:
+        given = ", ".join(sorted(files)) or "none"
+        raise ValueError(
+            f"files need {EVALUATOR} and one {PROGRAM_STEM}.EXT, or the folder {_FOLDER}, at the top, not {given}"
+        )
+    if folder:
+        try:
+            check_files(folder)
+        except ValueError as error:
+            raise ValueError(f"{_FOLDER}: {error}") from None
+    elif split_files(files[programs[0]]) is not None:
+        raise ValueError(f"{programs[0]} is the text of a program of several files: write them into {_FOLDER}")
 
 
 def _check_evaluator(source: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from evolve.files import split_files
 from sandbox.verdict import Status
 
 
@@ -134,16 +135,26 @@ class IterationRecord:
 def source_digest(source: str) -> str:
     """Digest of a Python program's syntax tree, so that layout and comments do not count.
 
-    A source that does not parse is hashed as text with line ends and trailing spaces normalised.
+    A source that does not parse is hashed as text with line ends and trailing spaces normalised. Of a program of
+    several files each is taken by itself, with its path; only those with the suffix ``.py`` as Python.
     """
-    tree = parse_python(source)
-    try:
-        canonical = None if tree is None else ast.dump(tree, annotate_fields=False)
-    except RecursionError:
-        canonical = None
-    if canonical is None:
-        canonical = "\n".join(line.rstrip() for line in source.strip().splitlines())
+    files = split_files(source)
+    if files is None:
+        canonical = _canonical(source)
+    else:
+        canonical = repr([(path, _canonical(text, python=path.endswith(".py"))) for path, text in files.items()])
     return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _canonical(source: str, *, python: bool = True) -> str:
+    """A text that programs share where they differ in nothing that counts."""
+    tree = parse_python(source) if python else None
+    try:
+        if tree is not None:
+            return ast.dump(tree, annotate_fields=False)
+    except RecursionError:
+        pass
+    return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
 def parse_python(source: str) -> ast.Module | None:

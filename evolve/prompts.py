@@ -74,6 +74,7 @@ class PromptContext:
     operator: a key of :data:`evolve.operators.OPERATORS`. focus: names of the tests it is about.
     mate: a second parent to combine with. history: changes that led to the parent, oldest first.
     notes: what the run has learnt so far, a line each.
+    several_files: whether programs are of several files (:mod:`evolve.files`). new_files: whether answers may add any.
     """
 
     statement: str
@@ -92,6 +93,8 @@ class PromptContext:
     mate: ShownProgram | None = None
     history: tuple[ShownChange, ...] = ()
     notes: tuple[str, ...] = ()
+    several_files: bool = False
+    new_files: bool = False
 
 
 _ENVIRONMENT = ImmutableSandboxedEnvironment(

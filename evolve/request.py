@@ -111,6 +111,8 @@ class RequestBuilder:
             raise ValueError(f"the manifest of {manifest.name} is of kind 'completion' but has no template: add one")
         if self._completion and config.edit == "diff":
             raise ValueError("edit 'diff' needs a chat model, and the manifest asks for completions: use edit 'whole'")
+        if self._completion and isinstance(task, OpenEvolveTask) and task.several_files:
+            raise ValueError("a program of several files needs a chat model, and the manifest asks for completions")
         self._templates = read_templates(task) if isinstance(task, OpenEvolveTask) else None
         self._variables = self._template_variables()
         if not any(weight and name in self.operators for name, weight in config.operators.weights().items()):

@@ -174,6 +174,7 @@ class Search:
             language=self.task.language,
             known=self._known_number,
             max_chars=self.config.max_source_chars,
+            new_files=isinstance(self.task, OpenEvolveTask) and self.task.new_files,
         )
 
     def tell(

@@ -67,7 +67,9 @@ def load_task(path: Path | str) -> AnyTask:
             return _parse(_with_folder(_read_document(document), path), document, default_name=path.resolve().name)
         if (path / EVALUATOR).is_file():
             return _parse(_with_folder({"format": "openevolve"}, path), path, default_name=path.resolve().name)
-        raise TaskError(f"{path} is no task: it needs {_TASK_FILES[0]}, or {EVALUATOR} and {PROGRAM_STEM}.py")
+        raise TaskError(
+            f"{path} is no task: it needs {_TASK_FILES[0]}, or {EVALUATOR} and {PROGRAM_STEM}.py or {PROGRAM_STEM}/"
+        )
     if not path.is_file():
         raise TaskError(f"{path} does not exist: name a task folder or file")
     return _parse(_read_document(path), path, default_name=path.stem)
@@ -170,7 +172,11 @@ def _read_files(folder: Path) -> tuple[dict[str, str], list[str]]:
     size = 0
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
-        if not path.is_file() or any(p.startswith((".", *_SKIPPED_FOLDERS)) for p in relative.parts):
+        if any(p.startswith((".", *_SKIPPED_FOLDERS)) for p in relative.parts):
+            continue
+        if relative.parts[0] == PROGRAM_STEM and path.is_symlink():
+            raise TaskError(f"{path} is a symbolic link, and programs have none: put the file itself there")
+        if not path.is_file():
             continue
         if len(relative.parts) == 1 and path.name in (*_TASK_FILES, *_CONFIG_FILES):
             continue
@@ -180,6 +186,10 @@ def _read_files(folder: Path) -> tuple[dict[str, str], list[str]]:
         try:
             files[relative.as_posix()] = path.read_bytes().decode()
         except UnicodeDecodeError:
+            if relative.parts[0] == PROGRAM_STEM:
+                raise TaskError(
+                    f"{path} is no text, and programs hold nothing else: move it out of the folder"
+                ) from None
             unread.append(f"file {relative.as_posix()}")
     return files, unread
 

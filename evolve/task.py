@@ -12,11 +12,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evolve.chat import fence
 from evolve.humaneval import Skipped
 from evolve.openevolve_task import OpenEvolveTask
 from evolve.program import Evaluation, Program
 from evolve.prompts import PromptContext, ShownProgram
+from evolve.shown import fenced_program
 from evolve.suite import Suite, TaskError, load_suite, load_task
 from evolve.tests_task import CallCase, StdinCase, TestsTask
 
@@ -53,6 +53,7 @@ def prompt_context(
     """
     evaluation = parent.evaluation if parent else None
     tests = task if isinstance(task, TestsTask) else None
+    folder = task if isinstance(task, OpenEvolveTask) and task.several_files else None
     artifacts = tests is not None or (isinstance(task, OpenEvolveTask) and task.shows_artifacts)
     return PromptContext(
         statement=task.statement if tests or parent else _with_interface(task),
@@ -67,12 +68,15 @@ def prompt_context(
         m=m,
         edit=edit,
         mate=_shown(mate, artifacts=False) if mate else None,
+        several_files=folder is not None,
+        new_files=folder is not None and folder.new_files,
     )
 
 
 def _with_interface(task: TestsTask | OpenEvolveTask) -> str:
     """A statement for a prompt without a parent: what the evaluator calls is only in the seed program."""
-    return f"{task.statement}\n\nKeep the interface of this program:\n{fence(task.seed_source, task.language)}"
+    program = fenced_program(task.seed_source, task.language, len(task.seed_source))
+    return f"{task.statement}\n\nKeep the interface of this program:\n{program}"
 
 
 def _shown(program: Program, *, artifacts: bool) -> ShownProgram:

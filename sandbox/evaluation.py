@@ -50,7 +50,7 @@ class EvaluatorSettings:
 
 
 def evaluator_job(
-    source: str,
+    source: str | Mapping[str, str],
     files: Mapping[str, str | bytes],
     suffix: str,
     limits: Limits,
@@ -59,6 +59,7 @@ def evaluator_job(
 ) -> Job:
     """The job of one evaluation. offered: the folders that tasks may ask for, by name.
 
+    source: a program or, by path, its files: ``evaluate`` then gets the path of a folder, and suffix does not matter.
     Raises :class:`ValueError` naming the file or setting that cannot be used, and
     :class:`~sandbox.errors.EnvironmentUnavailable` for what is not there.
     """
@@ -67,10 +68,10 @@ def evaluator_job(
         raise ValueError(f"files has no 'evaluator.py'; it has {', '.join(sorted(files)) or 'nothing'}")
     if "/" in suffix or "\0" in suffix or len(suffix) > 20:
         raise ValueError(f"suffix is {suffix!r}; use a file name's ending such as '.py'")
-    candidate = f"{CANDIDATE}/program{suffix}"
+    candidate = f"{CANDIDATE}/program{suffix if isinstance(source, str) else ''}"
     mounted = {f"{TASK}/{_checked(name)}": _encoded(data) for name, data in files.items()}
     mounted |= {f"{SHIM}/openevolve/{name}": data for name, data in _shim().items()}
-    mounted[candidate] = _encoded(source)
+    mounted |= _candidate_files(source, candidate)
     stages = len(STAGE.findall(mounted[f"{TASK}/evaluator.py"])) if settings.thresholds else 0
     test = {
         "stdin": b"",
@@ -97,6 +98,14 @@ def evaluator_job(
         mounts=mounts,
         packages=settings.packages,
     )
+
+
+def _candidate_files(source: str | Mapping[str, str], candidate: str) -> dict[str, bytes]:
+    if isinstance(source, str):
+        return {candidate: _encoded(source)}
+    if not source:
+        raise ValueError("the program has no files: give at least one")
+    return {f"{candidate}/{_checked(name)}": _encoded(text) for name, text in source.items()}
 
 
 def judge_evaluation(report: Report | str, limits: Limits) -> EvaluatorResult:

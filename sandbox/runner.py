@@ -139,7 +139,7 @@ class Sandbox:
 
     async def run_evaluator(
         self,
-        source: str,
+        source: str | Mapping[str, str],
         files: Mapping[str, str | bytes],
         suffix: str = ".py",
         limits: Limits | None = None,
@@ -147,7 +147,8 @@ class Sandbox:
     ) -> EvaluatorResult:
         """Let a task's own ``evaluator.py``, given in ``files`` with whatever it reads, judge ``source``.
 
-        In the jail its folder is read-only. Without ``limits`` it gets :data:`sandbox.evaluation.EVALUATOR_LIMITS`,
+        source: a program or, by path, its files: ``evaluate`` then gets the path of a folder. In the jail the task's
+        folder and the program are read-only. Without ``limits`` it gets :data:`sandbox.evaluation.EVALUATOR_LIMITS`,
         since evaluators are slower and larger than tests. What it prints does not matter. Raises :class:`ValueError`
         for an unusable file or suffix, :class:`EnvironmentUnavailable` where a package or folder is missing.
         """

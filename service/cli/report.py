@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from evolve.files import split_files
 from evolve.openevolve import explain_ignored
 from evolve.suite import Suite
 from evolve.task import OpenEvolveTask
@@ -95,13 +96,19 @@ def write_png(curve: Curve, path: Path, *, title: str) -> None:
 
 
 def write_best(outcome: Outcome, folder: Path, suffixes: Sequence[str] = (".py",)) -> None:
-    """Each run's best program as ``folder/ARM/TASK-sSEED.py``. suffixes: per run, or one for all."""
+    """Each run's best program as ``folder/ARM/TASK-sSEED.py``, or as a folder where it has several files.
+
+    suffixes: per run, or one for all.
+    """
     for i, run in enumerate(outcome.runs):
         if (source := outcome.best.get(run.id)) is not None:
             suffix = suffixes[i % len(suffixes)]
             path = folder / _safe(run.arm) / f"{_safe(run.task)}-s{run.seed}{suffix}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(source, encoding="utf-8")
+            files = split_files(source)
+            texts = {path: source} if files is None else {path / name: text for name, text in files.items()}
+            for file, text in texts.items():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
 
 
 def _legend(arm: ArmCurve) -> str:

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evolve.chain import ChainFormat, parse_chain
-from evolve.chat import Budget, clip, fence, fit_chat, render_chat
+from evolve.chat import Budget, fit_chat, render_chat
 from evolve.chat_example import example_context
 from evolve.edits import Outcome, apply_edit
 from evolve.prompts import PromptContext, PromptError, ShownChange, ShownProgram, ShownTest
+from evolve.shown import clip, fence
 from evolve.tokens import MESSAGE_TOKENS, estimate_tokens, tokenizer_counter
 
 PARENT = ShownProgram(source="def f(x):\n    return x\n", scalar=0.5, passed=1, total=2)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from evolve.files import join_files
 from service.cli.report import CSV_FIELDS, checkpoints, rejection_lines, summary_table, write_best, write_csv, write_png
 from service.curves import RunHistory, arm_curve
 from service.outcome import Outcome
@@ -96,3 +97,5 @@ def test_best_programs_get_safe_file_names(tmp_path: Path) -> None:
     (written,) = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written.relative_to(tmp_path).as_posix() == "_x/HumanEval_0-s3.py"
     assert written.read_text() == "pass\n"
+    write_best(Outcome(curve=curve(), runs=[run], best={"7": join_files({"lib/b.py": "x\n"})}), tmp_path, [""])
+    assert (tmp_path / "_x" / "HumanEval_0-s3" / "lib" / "b.py").read_text() == "x\n"
