@@ -16,10 +16,10 @@ from evolve.chain import ChainFormat
 from evolve.chat import Budget, fit_chat, render_chat
 from evolve.chat_example import example_context, example_edits, example_programs
 from evolve.config import SearchConfig
-from evolve.driver import MemoryStore
 from evolve.evaluator import make_evaluator
 from evolve.file_edits import apply_file_edits, file_rules
 from evolve.files import join_files, split_files
+from evolve.journal import JournalStore
 from evolve.manifest import read_manifest
 from evolve.openevolve_task import OpenEvolveTask
 from evolve.program import Reply, Usage
@@ -68,6 +68,19 @@ def test_a_folder_is_the_program(tmp_path: Path) -> None:
     assert task.support_files.keys() == {"evaluator.py", "data.txt"}
     assert OpenEvolveTask.model_validate(json.loads(json.dumps(task.model_dump(mode="json")))) == task
     assert load_suite(tmp_path).tasks == (task,)
+
+
+def test_new_files_are_a_matter_of_the_task(tmp_path: Path) -> None:
+    task = load_task(folder(tmp_path, **{"task.yaml": "format: openevolve\nnew_files: true\n"}))
+    assert isinstance(task, OpenEvolveTask)
+    search = Search(task, SearchConfig(edit="whole"), seed=0)
+    search.begin(program(0, [0.5]).evaluation)
+    request = search.ask()
+    assert "It may add files" in (request.messages or ())[-1]["content"]
+    texts = fenced("c.py", "y = 1\n"), fenced("evaluator.py", "y = 1\n")
+    children = [search.read(request, Reply(texts=(text,), finished=(True,), usage=Usage())).children for text in texts]
+    assert [len(found) for found in children] == [1, 0]
+    assert children[0][0].source == join_files(FILES | {"c.py": "y = 1\n"})
 
 
 def test_a_folder_or_a_file_but_not_both(tmp_path: Path) -> None:
@@ -240,8 +253,8 @@ class Stub:
         return Reply(texts=(text,), finished=(True,), usage=Usage(calls=1))
 
 
-async def test_a_search_over_a_folder_in_the_jail() -> None:
-    stub, store = Stub(), MemoryStore()
+async def test_a_search_over_a_folder_in_the_jail(tmp_path: Path) -> None:
+    stub, store = Stub(), JournalStore(tmp_path / "run.jsonl")
     config = {"islands": 1, "selection": SearchConfig().selection.only("exploit").model_dump()}
     result = await run_async(EXAMPLE, model=stub, iterations=5, concurrency=1, store=store, config=config)
     seed = result.programs[0]
@@ -256,8 +269,13 @@ async def test_a_search_over_a_folder_in_the_jail() -> None:
     assert rejected[3] == "outside_block: lib/geometry.py: it has no EVOLVE-BLOCK, so it may not change"
     assert rejected[4].startswith("unknown_file: lib/tours.py: the program has no such file, only lib/geometry.py")
     assert "main.py\n```python" in (stub.asked[0].messages or ())[-1]["content"]
-    again = await run_async(EXAMPLE, model=Stub(), iterations=5, concurrency=1, config=config)
-    assert [each.digest for each in again.programs] == [each.digest for each in result.programs]
+    store.close()
+    kept = JournalStore(tmp_path / "run.jsonl")
+    resumed = await run_async(EXAMPLE, model=Stub(), iterations=7, concurrency=1, store=kept, config=config)
+    kept.close()
+    again = await run_async(EXAMPLE, model=Stub(), iterations=7, concurrency=1, config=config)
+    assert [each.source for each in resumed.programs] == [each.source for each in again.programs]
+    assert resumed.programs[: len(result.programs)] == result.programs
 
 
 async def test_what_the_evaluator_sees_of_a_folder() -> None:

@@ -17,6 +17,7 @@ from tests.service.openai_server import openai_server
 ROOT = Path(__file__).parents[2]
 BRACKETS = ROOT / "examples" / "tests" / "balanced_brackets"
 MINIMISE = ROOT / "examples" / "openevolve" / "minimise"
+DELIVERY = ROOT / "examples" / "multi_file" / "delivery_route"
 WRONG = "```python\ndef f(*args):\n    return None\n```"
 
 
@@ -60,6 +61,19 @@ async def test_an_openevolve_task_runs_unchanged() -> None:
     assert status == 0, errors
     assert "iteration" in output
     assert "best program:" in output
+
+
+async def test_the_best_of_programs_of_several_files_is_written_as_a_folder(tmp_path: Path) -> None:
+    better = "lib/moves.py\n```python\ndef improved(tour, stops):\n    return sorted(tour, key=lambda i: stops[i])\n```"
+    async with openai_server(lambda _: better) as url:
+        model = ("--model", f"m={url}#m", "-i", "2", "--json", "--out", str(tmp_path / "kept"))
+        status, output, errors = await finish(await vpo("search", str(DELIVERY), *model))
+    assert status == 0, errors
+    (run,) = json.loads(output)["runs"]
+    assert run["best_source"].startswith("==> lib/geometry.py (8 lines) <==")
+    (best,) = (tmp_path / "kept" / "best" / "m").iterdir()
+    assert sorted(path.name for path in best.rglob("*.py")) == ["geometry.py", "main.py", "moves.py"]
+    assert "sorted(tour" in (best / "lib" / "moves.py").read_text()
 
 
 async def test_ctrl_c_stops_gracefully_with_what_was_found() -> None:
