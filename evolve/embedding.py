@@ -2,7 +2,7 @@
 
 1. A program is a bag of n-grams (n = 1, 2, 3) of its tokens. A Python program's tokens are the nodes of its syntax tree
    in order, with the names of attributes and built-ins and with constants, so that layout, comments and the names of
-   variables do not count; any other text's are its words and signs.
+   variables do not count; any other text's are its words and signs; those of several files follow each other.
 2. A gram that occurs c times weighs 1 + ln c; the bag has Euclidean norm 1.
 3. The bag is projected to k numbers by signs that a hash of the gram gives: feature hashing (Weinberger et al. 2009,
    arXiv 0902.2206) straight into a binary random projection (Achlioptas 2003), which keeps distances on average. The
@@ -23,6 +23,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from evolve.files import split_files
 from evolve.program import parse_python
 
 MAX_DIMENSIONS = 32
@@ -71,6 +72,9 @@ def _grams(tokens: list[str]) -> Iterator[str]:
 
 
 def _tokens(source: str) -> list[str]:
+    files = split_files(source)
+    if files is not None:
+        return [token for text in files.values() for token in _tokens(text)][:_MAX_TOKENS]
     tree = parse_python(source)
     if tree is None:
         return re.findall(r"\w+|[^\w\s]", source)[:_MAX_TOKENS]

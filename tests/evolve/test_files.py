@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evolve.embedding import embedding
 from evolve.features import _size
 from evolve.files import MAX_CHARS, MAX_FILES, check_files, commonest_language, header, join_files, split_files
 from evolve.lineage import change
@@ -130,5 +131,8 @@ def test_what_else_is_taken_file_by_file() -> None:
     )
     assert change(before, after).diff == "b.py\n-z = 3\n+z = 4"
     assert _size(join_files(old)) == _size("x = 1\ny = 2\n") + _size("z = 3\n")
+    renamed = {**old, "b.py": "zz = 3  # why\n"}
+    assert embedding(join_files(old)).tolist() == embedding(join_files(renamed)).tolist()
+    assert embedding(join_files(old)).tolist() != embedding(join_files({**old, "b.py": "z = 4\n"})).tolist()
     assert commonest_language({"a.rs": "x" * 9, "b.py": "x", "c.txt": "x" * 99}) == "rust"
     assert commonest_language({"c.txt": "x"}) == "text"
