@@ -116,8 +116,8 @@ class OpenEvolveEvaluator:
                     stage = f"{seed.artifacts.get('failure_stage')}_passed"  # only a failure gives this metric
                     self._components = component_names(self._task, [n for n in seed.metrics if n != stage])
                     if source == self._task.seed_source:
-                        return self._judge(seed)
-        return self._judge(await self._run(source))
+                        return self.judge(seed)
+        return self.judge(await self._run(source))
 
     async def _run(self, source: str) -> EvaluatorResult:
         task = self._task
@@ -129,7 +129,8 @@ class OpenEvolveEvaluator:
             candidate, task.support_files, task.suffix, task.sandbox_limits, task.evaluator_settings
         )
 
-    def _judge(self, result: EvaluatorResult) -> Evaluation:
+    def judge(self, result: EvaluatorResult) -> Evaluation:
+        """What a result says of a candidate; only after :meth:`evaluate` has fixed the components."""
         beyond = _beyond_default_range(self._task, result.metrics)
         if beyond and beyond not in self._open and not self._warned:
             self._warned = True

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +28,27 @@ class KeptSearch(StrictModel):
     version: Literal[1] = 1
     models: tuple[str, ...]
     spec: SearchSpec
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A folder to write into, which becomes ``path`` when the block ends; after an error nothing of it is left.
+
+    Raises ``ValueError`` where ``path`` is there already and not an empty folder.
+    """
+    check_unused(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.part-") as where:
+        part = Path(where) / path.name
+        part.mkdir()  # not the temporary folder itself, which nobody else may enter
+        yield part
+        part.replace(path)
+
+
+def check_unused(path: Path) -> None:
+    """Raises ``ValueError`` where ``path`` is there already and not an empty folder."""
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise ValueError(f"{path} exists and is not an empty folder: name another --out, or remove it")
 
 
 class SearchFolder:
@@ -67,6 +91,10 @@ class SearchFolder:
     def read_run(self, run_id: str) -> MemoryStore:
         """What is kept of a run. Raises :class:`evolve.journal.JournalError`."""
         return read_journal(self._journal(run_id))
+
+    def written_at(self, run_id: str) -> float:
+        """When something was last kept of a run, in seconds since 1970. Raises ``OSError`` before there is anything."""
+        return self._journal(run_id).stat().st_mtime
 
     def _journal(self, run_id: str) -> Path:
         return self.path / "runs" / f"{run_id}.jsonl"

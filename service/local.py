@@ -213,11 +213,9 @@ class LocalSearcher:
 
 def _make_runs(spec: SearchSpec, watch: Watch) -> list[_Run]:
     runs: list[_Run] = []
-    for task in spec.tasks:
-        for seed in spec.seeds:
-            for arm in spec.arms:  # innermost: arms that are compared go side by side
-                search = Search(task, arm.config(spec.search, task), seed=seed, manifest=arm.manifest)
-                runs.append(_Run(str(len(runs) + 1), arm, task, seed, search, watch))
+    for task, seed, arm in spec.runs:
+        search = Search(task, arm.config(spec.search, task), seed=seed, manifest=arm.manifest)
+        runs.append(_Run(str(len(runs) + 1), arm, task, seed, search, watch))
     return runs
 
 

@@ -121,6 +121,11 @@ class SearchSpec(StrictModel):
     iterations: Annotated[int, Field(ge=1, le=100_000)] = 50
     search: SearchConfig = SearchConfig()
 
+    @property
+    def runs(self) -> tuple[tuple[TestsTask | OpenEvolveTask, int, Arm], ...]:
+        """Task, seed and arm of every run, in the order of their numbers: arms that are compared go side by side."""
+        return tuple((task, seed, arm) for task in self.tasks for seed in self.seeds for arm in self.arms)
+
     def as_json(self) -> dict[str, Any]:
         """The body that says the same; of ``search`` only what was given: a task's own settings come next."""
         return self.model_dump(mode="json") | {"search": self.search.model_dump(mode="json", exclude_unset=True)}

@@ -14,6 +14,8 @@ _COMMANDS = {
     "curve": ("service.cli.curve", "curve", "The curves of a stored search."),
     "demo": ("service.cli.demo", "demo", "Everything at once: start, search with two models, draw the curves."),
     "doctor": ("service.cli.doctor", "doctor", "What this machine can do, what it lacks, and how to get that."),
+    "export": ("service.cli.exporting", "export", "Write a run as a checkpoint that OpenEvolve opens."),
+    "import": ("service.cli.importing", "import_checkpoint", "Continue a run of OpenEvolve from its checkpoint."),
     "model": ("service.cli.model", "app", "Serve a checkpoint with vLLM."),
     "resume": ("service.cli.resume", "resume", "Go on with a search that was interrupted."),
     "search": ("service.cli.search", "search", "Search for a program that solves a task."),

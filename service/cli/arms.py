@@ -68,16 +68,18 @@ async def open_arms(
     answers: int,
     api_key_env: str | None,
     tell: Callable[[str], None],
+    serve: bool = True,
 ) -> AsyncIterator[tuple[Arm, ...]]:
     """The arms for ``choices``; checkpoint folders are served for as long as the context lasts, all started at once.
 
     samples: completions per request of every arm; ``None`` gives each arm as many as make all arms judge equally many
-    programs per iteration. answers: asked for in one completion of a model without a manifest.
+    programs per iteration. answers: asked for in one completion of a model without a manifest. serve: whether the
+    folders are really served; without it their arms have an endpoint where nothing answers.
 
     Raises :class:`ModelChoiceError`, :class:`service.model_server.ModelServerError`.
     """
     servers = [ModelServer(choice.folder) if choice.folder else None for choice in choices]
-    started = [server for server in servers if server]
+    started = [server for server in servers if server and serve]
     try:
         if started:
             tell(f"starting vLLM for {', '.join(server.name for server in started)} (about half a minute)")
