@@ -43,6 +43,7 @@ def read_parts(answer: str, known: Collection[str]) -> list[Part]:
 class _Reader:
     def __init__(self, lines: list[str], known: Collection[str]) -> None:
         self._lines, self._known = lines, known
+        self._opens = list(map(has_diff_blocks, lines))  # a SEARCH/REPLACE block
         self._near = ""  # the last line of the text around that is not blank, or a fence's words
         self._path: str | None = None  # of the block before
         self._ends: set[int] = set()  # of fences around blocks
@@ -58,14 +59,14 @@ class _Reader:
                 end = self._end_of_fence(at, fence[1])
                 if end is None:
                     return
-                if any(map(has_diff_blocks, self._lines[at + 1 : end])):
+                if any(self._opens[at + 1 : end]):
                     self._ends.add(end)
                     self._near = self._path_of(self._near, fence[2]) or ""
                     at += 1
                     continue
                 yield self._whole(fence[2], self._lines[at + 1 : end])
                 at = end + 1
-            elif has_diff_blocks(line):
+            elif self._opens[at]:
                 end = self._end_of_block(at)
                 self._path = self._path_of(self._near) or self._path
                 yield Part(self._path, "\n".join(self._lines[at:end]) + "\n", blocks=True)
@@ -90,7 +91,7 @@ class _Reader:
         """The line that closes a fence, ``None`` where it is the answer's last line that is not blank."""
         i = at + 1
         while i < len(self._lines):
-            if has_diff_blocks(self._lines[i]):
+            if self._opens[i]:
                 i = self._end_of_block(i)
             elif self._lines[i].strip() == ticks:
                 return i
