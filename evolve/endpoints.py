@@ -94,10 +94,16 @@ def open_client(
         attempts=usual.attempts if endpoint.retries is None else endpoint.retries + 1,
         base_s=usual.base_s if endpoint.retry_delay_s is None else endpoint.retry_delay_s,
     )
-    key, name = None, endpoint.api_key_env
-    if name is not None:
-        if not environment.get(name):
-            raise MissingKey(f"the environment variable {name} is not set: export it, then search again")
-        key = SecretStr(environment[name])
     timeout = timeout_s if endpoint.timeout_s is None else endpoint.timeout_s
+    key = key_of(endpoint, environment)
     return OpenAIModel(endpoint.endpoint, endpoint.served_as, key, retry=retry, timeout_s=timeout)
+
+
+def key_of(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> SecretStr | None:
+    """The key that an endpoint names, ``None`` where it names none. Raises :class:`MissingKey`."""
+    name = endpoint.api_key_env
+    if name is None:
+        return None
+    if not environment.get(name):
+        raise MissingKey(f"the environment variable {name} is not set: export it, then search again")
+    return SecretStr(environment[name])

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from pydantic import SecretStr, TypeAdapter
+from pydantic import TypeAdapter
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from evolve.cascade import search_evaluator
 from evolve.config import SearchConfig
 from evolve.driver import EvaluationFailed, run_search
+from evolve.endpoints import Endpoint, MissingKey, open_client
+from evolve.ensemble import Ensemble
 from evolve.evaluator import Evaluator
-from evolve.models import ModelRequestError, ModelUnavailable, OpenAIModel
+from evolve.models import ModelClient, ModelRequestError, ModelUnavailable, OpenAIModel
 from evolve.program import Evaluation
 from evolve.prompts import PromptError
 from evolve.search import Search
@@ -39,30 +40,28 @@ _TASKS: TypeAdapter[Any] = TypeAdapter(Task)
 logger = logging.getLogger(__name__)
 
 
-class MissingKey(RuntimeError):  # noqa: N818 (a state)
-    """The environment variable that an arm names is not set for this worker."""
-
-
 class Models:
     """Model clients, one per endpoint, model and key, shared by all runs of a process."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._clients: dict[tuple[str, str, str | None], OpenAIModel] = {}
+        self._clients: dict[tuple[Any, ...], OpenAIModel] = {}
 
-    def get(self, arm: Arm) -> OpenAIModel:
-        """The client for an arm. Raises :class:`MissingKey`."""
-        key = arm.endpoint, arm.model, arm.api_key_env
+    def get(self, arm: Arm) -> ModelClient:
+        """The client for an arm, or all of its models as one. Raises :class:`evolve.endpoints.MissingKey`."""
+        clients = {endpoint.name: self._client(arm, endpoint) for endpoint in arm.endpoints}
+        return Ensemble(clients) if arm.models else next(iter(clients.values()))
+
+    def _client(self, arm: Arm, endpoint: Endpoint) -> OpenAIModel:
+        key = endpoint.connection
         if key not in self._clients:
-            secret = None
-            if arm.api_key_env is not None:
-                secret = SecretStr(os.environ.get(arm.api_key_env, ""))
-                if not secret.get_secret_value():
-                    raise MissingKey(
-                        f"the worker has no environment variable {arm.api_key_env}, which arm {arm.name!r} names as "
-                        "its api_key_env: set it and start the search again"
-                    )
-            self._clients[key] = OpenAIModel(arm.endpoint, arm.model, secret, timeout_s=self._timeout_s)
+            try:
+                self._clients[key] = open_client(endpoint, timeout_s=self._timeout_s)
+            except MissingKey:
+                raise MissingKey(
+                    f"the worker has no environment variable {endpoint.api_key_env}, which arm {arm.name!r} names as "
+                    "its api_key_env: set it and start the search again"
+                ) from None
         return self._clients[key]
 
     async def aclose(self) -> None:

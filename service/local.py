@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from evolve.cascade import search_evaluator
 from evolve.driver import EvaluationFailed, MemoryStore, run_search
+from evolve.endpoints import open_client
+from evolve.ensemble import Ensemble
 from evolve.journal import JournalError
-from evolve.models import ModelError, OpenAIModel
+from evolve.models import ModelClient, ModelError, OpenAIModel
 from evolve.program import IterationRecord, Program, Usage
 from evolve.search import Search
 from evolve.task import OpenEvolveTask, TestsTask
@@ -176,7 +176,7 @@ class LocalSearcher:
     async def _carry_out(
         self,
         run: _Run,
-        model: OpenAIModel,
+        model: ModelClient,
         sandbox: Sandbox,
         iterations: int,
         gate: asyncio.Semaphore,
@@ -202,13 +202,9 @@ class LocalSearcher:
                     return run.change(RunStatus.FAILED, str(error))
                 return run.change(RunStatus.CANCELLED if summary.ended == "stopped" else RunStatus.DONE)
 
-    def _client(self, arm: Arm) -> OpenAIModel:
-        key = None
-        if arm.api_key_env is not None:
-            key = SecretStr(os.environ.get(arm.api_key_env, ""))
-            if not key.get_secret_value():
-                raise ValueError(f"the environment variable {arm.api_key_env} is not set: export it, then search again")
-        return OpenAIModel(arm.endpoint, arm.model, key, timeout_s=self._timeout_s)
+    def _client(self, arm: Arm) -> OpenAIModel | Ensemble:
+        clients = {endpoint.name: open_client(endpoint, timeout_s=self._timeout_s) for endpoint in arm.endpoints}
+        return Ensemble(clients) if arm.models else next(iter(clients.values()))
 
 
 def _make_runs(spec: SearchSpec, watch: Watch) -> list[_Run]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Self
 
-import httpx
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evolve.config import SearchConfig
+from evolve.endpoints import Endpoint, check_key_variable, check_url
 from evolve.manifest import Manifest
 from evolve.prompts import PromptError
 from evolve.request import RequestBuilder
@@ -41,9 +41,11 @@ EXAMPLE: dict[str, Any] = {
 
 
 class Arm(StrictModel):
-    """One model or configuration being compared.
+    """One model, several together, or one configuration being compared.
 
     endpoint: an OpenAI-compatible ``/v1`` URL. model: the name the server knows it by.
+    models: instead of these, several models and their endpoints, of which each iteration asks one, by their weights
+        (or as ``search.model_bandit`` says); they have no manifest.
     manifest: the checkpoint's ``vpo.json``, for models that bring their own prompt and chain format.
     api_key_env: name of an environment variable of the worker that holds the key; the key itself is never stored.
     samples, answers, temperature: override the search's (n completions per request, m answers in each).
@@ -51,8 +53,9 @@ class Arm(StrictModel):
     """
 
     name: Name
-    endpoint: Annotated[str, Field(max_length=2000)]
-    model: Name
+    endpoint: Annotated[str, Field(max_length=2000)] | None = None
+    model: Name | None = None
+    models: Annotated[tuple[Endpoint, ...], Field(max_length=16)] = ()
     manifest: Manifest | None = None
     api_key_env: str | None = None
     samples: Annotated[int, Field(ge=1, le=128)] | None = None
@@ -62,27 +65,41 @@ class Arm(StrictModel):
 
     @field_validator("endpoint")
     @classmethod
-    def _usable_url(cls, value: str) -> str:
-        try:
-            url = httpx.URL(value)
-        except httpx.InvalidURL as error:
-            raise ValueError(f"unusable URL ({error}): write it like http://127.0.0.1:8000/v1") from None
-        if url.userinfo:
-            raise ValueError("the URL must not contain a user name or password: use api_key_env")
-        if url.scheme not in ("http", "https") or not url.host:
-            raise ValueError("must be a URL like http://127.0.0.1:8000/v1")
-        return value.rstrip("/")
+    def _usable_url(cls, value: str | None) -> str | None:
+        return None if value is None else check_url(value)
 
     @field_validator("api_key_env")
     @classmethod
     def _key_variable(cls, value: str | None) -> str | None:
-        # Only variables that are meant to be model keys: a request must not be able to send away any other secret.
-        if value is not None and not (value.isascii() and value.isidentifier() and value.endswith("_API_KEY")):
-            raise ValueError(
-                "must be the name of an environment variable of the worker that ends in _API_KEY, "
-                "like OPENAI_API_KEY, not the key itself"
-            )
-        return value
+        return check_key_variable(value)
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Self:
+        alone = ("endpoint", "model", "manifest", "api_key_env")
+        if self.models:
+            if given := [name for name in alone if getattr(self, name) is not None]:
+                raise ValueError(f"{', '.join(given)}: not beside models, each of which says this for itself")
+            return self
+        if missing := [name for name in ("endpoint", "model") if getattr(self, name) is None]:
+            raise ValueError(f"{' and '.join(missing)} missing: give endpoint and model, or several models")
+        return self
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The models that it asks, and where."""
+        if self.models or self.endpoint is None or self.model is None:
+            return self.models
+        return (Endpoint(name=self.model, endpoint=self.endpoint, api_key_env=self.api_key_env),)
+
+    @property
+    def shown_model(self) -> str:
+        """Its model's name, or those of all."""
+        return ", ".join(endpoint.name for endpoint in self.endpoints)
+
+    @property
+    def shown_endpoint(self) -> str:
+        """Where its model is asked, or where each is."""
+        return ", ".join(dict.fromkeys(endpoint.endpoint for endpoint in self.endpoints))
 
     @field_validator("search")
     @classmethod
@@ -98,7 +115,9 @@ class Arm(StrictModel):
         Raises pydantic's ``ValidationError``.
         """
         of_task = task.search_settings() if isinstance(task, OpenEvolveTask) else {}
-        own = {key: getattr(self, key) for key in _OWN_FIELDS if getattr(self, key) is not None}
+        own: dict[str, Any] = {key: getattr(self, key) for key in _OWN_FIELDS if getattr(self, key) is not None}
+        if self.models:
+            own["models"] = tuple(endpoint.as_model for endpoint in self.models)
         return SearchConfig.model_validate({**of_task, **base.model_dump(exclude_unset=True), **self.search, **own})
 
     def evaluations_per_iteration(self, config: SearchConfig) -> int:
@@ -165,8 +184,8 @@ class SearchSpec(StrictModel):
         """The arm's evaluations per iteration, if every task has a configuration and a first prompt for it."""
         for task in self.tasks:
             config = arm.config(self.search, task)
-            if len(config.models) > 1:
-                raise ValueError("an arm is one model: name no more than it in search.models (for its prices)")
+            if len(config.models) > 1 and not arm.models:
+                raise ValueError("search.models names several: give the arm models, with their endpoints")
             builder = RequestBuilder(task, config, seed=0, manifest=arm.manifest)
             builder.build(1, 0, parent=None, inspirations=(), strategy="none")
         return arm.evaluations_per_iteration(config)

@@ -1,4 +1,4 @@
-"""``--model`` on the command line: URLs of running servers and checkpoint folders, as arms of a search."""
+"""``--model`` on the command line: URLs of running servers and checkpoint folders, as arms of a search; or ``task``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from typing import Any
 
 import httpx
 
+from evolve.endpoints import Endpoint
 from evolve.manifest import MANIFEST_NAME, Manifest, read_manifest
 from evolve.models import proxy_may_reach
+from evolve.openevolve_models import configured_endpoints
+from evolve.task import OpenEvolveTask, TestsTask
 from service.model_server import ModelServer
 from service.spec import Arm
 
+OF_TASK = "task"  # the models that the task itself names; a checkpoint folder of this name is ./task
 _LABEL = re.compile(r"([\w.-]+)=(.+)", re.DOTALL)
 
 
@@ -28,7 +32,7 @@ class ModelChoiceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """One ``--model``: ``[LABEL=]URL[#NAME]`` or ``[LABEL=]FOLDER``. Exactly one of url and folder is set."""
+    """One ``--model``: ``[LABEL=]URL[#NAME]`` or ``[LABEL=]FOLDER``; with neither, the task's own models."""
 
     label: str | None
     url: str | None = None
@@ -36,10 +40,14 @@ class ModelChoice:
     folder: Path | None = None
 
     @property
+    def of_task(self) -> bool:
+        return self.url is None and self.folder is None
+
+    @property
     def text(self) -> str:
         """It as :func:`parse_choice` reads it, wherever the next command is typed."""
         url = f"{self.url}#{self.model}" if self.model else self.url
-        where = str(self.folder.resolve()) if self.folder else url
+        where = str(self.folder.resolve()) if self.folder else url or OF_TASK
         return f"{self.label}={where}" if self.label else str(where)
 
 
@@ -51,11 +59,13 @@ def parse_choice(text: str) -> ModelChoice:
     if rest.startswith(("http://", "https://")):
         url, _, model = rest.partition("#")
         return ModelChoice(label, url=url.rstrip("/"), model=model or None)
+    if rest == OF_TASK:
+        return ModelChoice(label)
     folder = Path(rest).expanduser()
     if not folder.is_dir():
         raise ModelChoiceError(
             f"--model {text}: {folder} is neither a checkpoint folder nor a URL: "
-            "write a folder, or http://HOST:PORT/v1#MODEL"
+            "write a folder, http://HOST:PORT/v1#MODEL, or task for the models that the task names"
         )
     return ModelChoice(label, folder=folder)
 
@@ -68,10 +78,12 @@ async def open_arms(
     answers: int,
     api_key_env: str | None,
     tell: Callable[[str], None],
+    tasks: Sequence[TestsTask | OpenEvolveTask] = (),
     serve: bool = True,
 ) -> AsyncIterator[tuple[Arm, ...]]:
     """The arms for ``choices``; checkpoint folders are served for as long as the context lasts, all started at once.
 
+    tasks: of the search, where they are to name the models; ``api_key_env`` is the key of those that name none.
     samples: completions per request of every arm; ``None`` gives each arm as many as make all arms judge equally many
     programs per iteration. answers: asked for in one completion of a model without a manifest. serve: whether the
     folders are really served; without it their arms have an endpoint where nothing answers.
@@ -79,13 +91,16 @@ async def open_arms(
     Raises :class:`ModelChoiceError`, :class:`service.model_server.ModelServerError`.
     """
     servers = [ModelServer(choice.folder) if choice.folder else None for choice in choices]
+    named = _named_models(tasks, api_key_env) if any(choice.of_task for choice in choices) else ()
+    if named:
+        tell("the task's models: " + ", ".join(map(_described, named)))
     started = [server for server in servers if server and serve]
     try:
         if started:
             tell(f"starting vLLM for {', '.join(server.name for server in started)} (about half a minute)")
         await _all([server.start() for server in started])
         key = os.environ.get(api_key_env, "") if api_key_env else ""
-        found = await _all([_resolve(*pair, key) for pair in zip(choices, servers, strict=True)])
+        found = await _all([_resolve(*pair, key, named) for pair in zip(choices, servers, strict=True)])
         yield _make_arms(choices, found, samples=samples, answers=answers, api_key_env=api_key_env)
     finally:
         await asyncio.gather(*(server.stop() for server in started))
@@ -108,9 +123,12 @@ class _Endpoint:
     url: str
     model: str
     manifest: Manifest | None
+    models: tuple[Endpoint, ...] = ()
 
 
-async def _resolve(choice: ModelChoice, server: ModelServer | None, key: str) -> _Endpoint:
+async def _resolve(choice: ModelChoice, server: ModelServer | None, key: str, named: tuple[Endpoint, ...]) -> _Endpoint:
+    if choice.of_task:
+        return _Endpoint("", OF_TASK, None, named)
     if server is not None:
         return _Endpoint(server.url, server.name, server.manifest)
     assert choice.url is not None  # a choice is a folder or a URL
@@ -126,6 +144,31 @@ async def _resolve(choice: ModelChoice, server: ModelServer | None, key: str) ->
         )
     root = next((model.get("root") for model in listed if model.get("id") == name), None)
     return _Endpoint(choice.url, name, _local_manifest(root))
+
+
+def _named_models(tasks: Sequence[TestsTask | OpenEvolveTask], api_key_env: str | None) -> tuple[Endpoint, ...]:
+    """The models that all tasks name. Raises :class:`ModelChoiceError` where they do not, or not the same."""
+    found: dict[tuple[Endpoint, ...], str] = {}
+    for task in tasks:
+        if not isinstance(task, OpenEvolveTask):
+            raise ModelChoiceError(f"--model task: task {task.name} cannot name models: give --model a URL or a folder")
+        try:
+            found.setdefault(configured_endpoints(task), task.name)
+        except ValueError as error:
+            raise ModelChoiceError(f"--model task: task {task.name}: {error}") from None
+    if len(found) != 1:
+        names = " and ".join(list(found.values())[:2])
+        raise ModelChoiceError(f"--model task: tasks {names} name different models: search them one at a time")
+    models = next(iter(found))
+    return tuple(
+        model if model.api_key_env else model.model_copy(update={"api_key_env": api_key_env}) for model in models
+    )
+
+
+def _described(model: Endpoint) -> str:
+    """A model as the user is told, so that it is seen where a key goes."""
+    key = f", key from {model.api_key_env}" if model.api_key_env else ""
+    return f"{model.name} at {model.endpoint} (weight {model.weight:g}{key})"
 
 
 async def _list_models(url: str, key: str) -> list[dict[str, Any]]:
@@ -163,13 +206,12 @@ def _make_arms(
     equal = math.lcm(*per_sample)
     arms: list[Arm] = []
     for choice, endpoint, m in zip(choices, found, per_sample, strict=True):
+        where: dict[str, Any] = {"endpoint": endpoint.url, "model": endpoint.model, "api_key_env": api_key_env}
         arms.append(
             Arm(
                 name=_unused(choice.label or endpoint.model, [arm.name for arm in arms]),
-                endpoint=endpoint.url,
-                model=endpoint.model,
+                **({"models": endpoint.models} if endpoint.models else where),
                 manifest=endpoint.manifest,
-                api_key_env=api_key_env,
                 samples=samples if samples is not None else equal // m,
                 answers=None if endpoint.manifest else answers,
             )

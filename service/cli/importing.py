@@ -132,6 +132,7 @@ async def take_over(checkpoint: Checkpoint, plan: Plan, out: Path) -> Imported:
         answers=plan.answers,
         api_key_env=plan.api_key_env,
         tell=lambda _: None,
+        tasks=plan.suite.tasks,
         serve=False,  # resuming does
     ) as arms:
         spec = plan.spec(arms)
@@ -156,6 +157,8 @@ def _load(path: Path) -> Suite:
         raise CheckpointError(
             f"--task {path} is a task with tests: name the folder that OpenEvolve ran, with evaluator.py"
         )
+    if task.several_files:
+        raise CheckpointError(f"--task {path} is a program of several files, of which OpenEvolve 0.4 knows nothing")
     return Suite(name=task.name, tasks=(task,))
 
 

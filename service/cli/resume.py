@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -61,8 +62,9 @@ async def resume_here(console: Console, folder: SearchFolder) -> Finished:
             choices,
             samples=None,
             answers=kept.spec.arms[0].answers or 1,
-            api_key_env=kept.spec.arms[0].api_key_env,
-            tell=console.print,
+            api_key_env=next((arm.api_key_env for arm in kept.spec.arms if arm.api_key_env), None),
+            tell=partial(console.print, markup=False, highlight=False, soft_wrap=True),
+            tasks=kept.spec.tasks,
         ) as arms:
             spec = kept.spec.model_copy(update={"arms": reached(kept, arms)})
             outcome = await carry_out(console, searcher, spec, stop)

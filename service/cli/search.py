@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from evolve.config import SearchConfig
+from evolve.endpoints import key_of
 from evolve.strict import explain
 from evolve.suite import Suite, load_suite
 from evolve.task import OpenEvolveTask, TestsTask
@@ -83,8 +85,8 @@ def search(
         typer.Option(
             "--model",
             "-m",
-            help="URL#NAME of an OpenAI-compatible server, or a checkpoint folder, which is then served; "
-            "LABEL=... names it. Repeat it to compare models.",
+            help="URL#NAME of an OpenAI-compatible server, a checkpoint folder, which is then served, or 'task': the "
+            "models that an OpenEvolve task names, together. LABEL=... names it. Repeat it to compare models.",
         ),
     ],
     iterations: Annotated[int, typer.Option("--iterations", "-i", min=1, help="Iterations of each run.")] = 50,
@@ -179,6 +181,8 @@ async def _search_here(console: Console, plan: Plan, out: Path | None) -> Finish
     with stop_on_signals(console, stop, then=f"stopping: finishing what is under way; {how}once more to stop at once"):
         async with _arms(console, plan, choices) as arms:
             spec = plan.spec(arms)
+            for endpoint in (endpoint for arm in spec.arms for endpoint in arm.endpoints):
+                key_of(endpoint)  # before anything is kept of a search that cannot begin
             if folder is not None:
                 folder.begin(KeptSearch(models=tuple(choice.text for choice in choices), spec=spec))
             outcome = await carry_out(console, searcher, spec, stop)
@@ -217,7 +221,12 @@ async def _search_there(console: Console, plan: Plan, service: str) -> Finished:
 
 def _arms(console: Console, plan: Plan, choices: Sequence[ModelChoice]) -> AbstractAsyncContextManager[tuple[Arm, ...]]:
     return open_arms(
-        choices, samples=plan.samples, answers=plan.answers, api_key_env=plan.api_key_env, tell=console.print
+        choices,
+        samples=plan.samples,
+        answers=plan.answers,
+        api_key_env=plan.api_key_env,
+        tell=partial(console.print, markup=False, highlight=False, soft_wrap=True),
+        tasks=plan.suite.tasks,
     )
 
 

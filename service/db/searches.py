@@ -166,8 +166,8 @@ def _arm_summaries(spec: SearchSpec) -> list[dict[str, Any]]:
     return [
         {
             "name": arm.name,
-            "model": arm.model,
-            "endpoint": arm.endpoint,
+            "model": arm.shown_model,
+            "endpoint": arm.shown_endpoint,
             "estimator": arm.manifest.estimator if arm.manifest else None,
             "evaluations_per_iteration": arm.evaluations_per_iteration(arm.config(spec.search, spec.tasks[0])),
         }

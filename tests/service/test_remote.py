@@ -16,7 +16,9 @@ from tests.service.model_fake import FakeModel
 
 
 def spec(model: FakeModel, **more: object) -> SearchSpec:
-    body = {"tasks": [task("one"), task("two")], "arms": [arm(model.url, "a"), arm(model.url, "b")], "seeds": [0, 1]}
+    several = [{"name": name, "endpoint": model.url, "model": "fake", "temperature": 0.5} for name in ("x", "y")]
+    arms = [arm(model.url, "a"), {"name": "b", "models": several}]
+    body = {"tasks": [task("one"), task("two")], "arms": arms, "seeds": [0, 1]}
     return SearchSpec.model_validate(search(model.url, **body | more))
 
 
