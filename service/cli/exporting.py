@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from evolve.openevolve_checkpoint_writer import FinishedRun, write_checkpoint
+from evolve.task import OpenEvolveTask
 from service.cli.failing import run_command
 from service.cli.stored import JsonOption, is_folder
 from service.folder import SearchFolder, written_whole
@@ -68,6 +69,8 @@ def _finished(folder: SearchFolder, chosen: str | None) -> FinishedRun:
     if number not in runs:
         raise ValueError(f"--run {number} is none of the search's runs: {known}")
     task, _, arm = runs[number]
+    if isinstance(task, OpenEvolveTask) and task.several_files:
+        raise ValueError(f"the programs of {task.name} are of several files, which OpenEvolve 0.4 cannot evaluate")
     store = folder.read_run(number)
     if store.seed is None:
         raise ValueError(f"run {number} has judged nothing yet: let it go on first, with `vpo resume {folder.path}`")

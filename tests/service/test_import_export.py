@@ -13,12 +13,16 @@ import pytest
 from benchmarks.peers import interpreter_with
 from benchmarks.stub_model import program, stub_model
 from evolve.openevolve_checkpoint import read_checkpoint
+from evolve.suite import load_task
 from service.cli import main
-from service.folder import SearchFolder, written_whole
+from service.folder import KeptSearch, SearchFolder, written_whole
 from service.local import LocalSearcher
+from service.spec import Arm, SearchSpec
 from tests.evolve.openevolve_peer import ITERATIONS, call, unpack, write_task
 from tests.service.openai_server import openai_server
-from tests.service.test_cli_search import BRACKETS, finish, vpo
+from tests.service.test_cli_search import BRACKETS, ROOT, finish, vpo
+
+SEVERAL = ROOT / "examples" / "multi_file" / "delivery_route"
 
 
 class Model:
@@ -103,21 +107,23 @@ async def test_a_run_of_openevolve_goes_on_here_and_is_written_back(
     assert {program.id for program in found.programs} >= {p.id for p in read_checkpoint(checkpoint).programs}
 
 
-async def test_it_may_go_on_at_once_with_several_models_and_seeds(
+async def test_several_models_and_seeds_go_on_from_the_same_population(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checkpoint, kept = unpack(tmp_path), tmp_path / "kept"
+    checkpoint, folder, out = unpack(tmp_path), SearchFolder(tmp_path / "kept"), str(tmp_path / "out")
     async with openai_server(Model()) as url:
         models = ("--model", f"a={url}#m", "--model", f"b={url}#m", "--seed", "1", "--seed", "2")
-        arguments = ("--task", str(tmp_path / "task"), *models, "--out", str(kept), "-i", "1", "--start")
-        done = await ran("import", str(checkpoint), *arguments)
-    assert [(run["arm"], run["seed"]) for run in done["runs"]] == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
-    assert all((run["status"], run["iteration"], run["calls"]) == ("done", ITERATIONS + 1, 1) for run in done["runs"])
-    status, _, errors = await typed(capsys, "export", str(kept), "--out", str(tmp_path / "out"))
+        arguments = ("--task", str(tmp_path / "task"), *models, "--out", str(folder.path), "-i", "1")
+        status, output, errors = await typed(capsys, "import", str(checkpoint), *arguments)
+        assert (status, "into each of 4 runs" in output) == (0, True), errors
+        done = await LocalSearcher(kept=folder)(folder.read().spec, lambda _: None, asyncio.Event())
+    assert [(run.arm, run.seed) for run in done.runs] == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
+    assert all((run.status, run.iteration, run.calls) == ("done", ITERATIONS + 1, 1) for run in done.runs)
+    status, _, errors = await typed(capsys, "export", str(folder.path), "--out", out)
     assert status == 2
     assert "has 4 runs: choose one with --run: 1 (a, task, seed 1), 2 (b, task, seed 1)" in errors
-    assert not (tmp_path / "out").exists()
-    status, output, _ = await typed(capsys, "export", str(kept), "--run", "4", "--out", str(tmp_path / "out"))
+    assert not Path(out).exists()
+    status, output, _ = await typed(capsys, "export", str(folder.path), "--run", "4", "--out", out)
     assert (status, f"of {ITERATIONS + 1} iterations" in output) == (0, True)
 
 
@@ -138,6 +144,8 @@ async def test_a_failed_import_leaves_nothing(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "five.yaml").write_text("islands: 5\n")
     status, _, errors = await imported(capsys, checkpoint, task, kept, "--config", str(tmp_path / "five.yaml"))
     assert (status, "the checkpoint has 3, --config says 5" in errors) == (2, True), errors
+    status, _, errors = await imported(capsys, checkpoint, SEVERAL, kept)
+    assert (status, "of several files" in errors) == (2, True), errors
     status, _, errors = await imported(capsys, checkpoint, BRACKETS, kept)
     assert (status, "is a task with tests" in errors) == (2, True), errors
     next((checkpoint / "programs").iterdir()).write_text("{")
@@ -181,6 +189,16 @@ def test_what_cannot_be_exported_is_said(
         main(arguments)
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_programs_of_several_files_are_not_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = "http://127.0.0.1:9/v1"
+    several = SearchSpec(name="several", tasks=(load_task(SEVERAL),), arms=(Arm(name="m", endpoint=url, model="m"),))
+    SearchFolder(tmp_path / "kept").begin(KeptSearch(models=(f"{url}#m",), spec=several))
+    with pytest.raises(SystemExit):
+        main(("export", str(tmp_path / "kept"), "--out", str(tmp_path / "out")))
+    assert "are of several files" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.soak
