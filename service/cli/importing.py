@@ -56,8 +56,8 @@ def import_checkpoint(
         typer.Option(
             "--model",
             "-m",
-            help="URL#NAME of an OpenAI-compatible server, or a checkpoint folder; LABEL=... names it. Repeat it to "
-            "compare how models go on.",
+            help="URL#NAME of an OpenAI-compatible server, a checkpoint folder, or 'task': the models that the task "
+            "names, together. LABEL=... names it. Repeat it to compare how models go on.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to keep the search in; a new or an empty one.")],

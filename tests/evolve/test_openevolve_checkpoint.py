@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evolve.config import SearchConfig
 from evolve.evaluator import component_names, evaluation_of_metrics, open_metrics
 from evolve.islands import Islands
-from evolve.openevolve_checkpoint import CheckpointError, read_checkpoint
+from evolve.openevolve_checkpoint import Checkpoint, CheckpointError, StoredProgram, read_checkpoint
 from evolve.openevolve_checkpoint_import import ImportedRun, import_run
 from evolve.openevolve_checkpoint_writer import FinishedRun, write_checkpoint
 from evolve.program import Evaluation, IterationRecord, Reply, Usage
@@ -31,6 +33,11 @@ SEED_METRICS = {"combined_score": 0.328, "first": 0.0, "loss": 7.0}
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     return unpack(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> OpenEvolveTask:
+    return toy_task(unpack(tmp_path_factory.mktemp("toy")))
 
 
 def toy_task(checkpoint: Path, **changes: Any) -> OpenEvolveTask:
@@ -269,6 +276,54 @@ def test_artifacts_are_read_beside_the_checkpoint_only(checkpoint: Path, tmp_pat
     found = read_checkpoint(checkpoint)
     assert "not for models" not in repr(found)
     assert found.lost_artifacts == 1
+
+
+@st.composite
+def checkpoints(draw: st.DrawFn) -> Checkpoint:
+    """Any lineage, time and place, however little sense it makes."""
+    count = draw(st.integers(1, 12))
+    names = st.sampled_from([None, *(f"p{i}" for i in range(count + 1))])
+    metrics = st.sampled_from([SEED_METRICS, SEED_METRICS | {"combined_score": 0.9}, {"error": 0.0}, {}])
+    sources = st.integers(0, 4).map(lambda value: f"def f(x):\n    return {value}\n")
+    programs = [
+        StoredProgram(
+            id=f"p{i}",
+            source=draw(sources),
+            parent=draw(names),
+            generation=draw(st.integers(0, 3)),
+            timestamp=float(draw(st.integers(0, 4))),
+            iteration=draw(st.integers(0, 6)),
+            island=draw(st.integers(0, 2)),
+            migrant=draw(st.booleans()),
+            rewritten=draw(st.booleans()),
+            metrics=SEED_METRICS if i == 0 else draw(metrics),
+            artifacts={},
+            origin=None,
+        )
+        for i in range(count)
+    ]
+    return Checkpoint(iteration=draw(st.integers(0, 6)), islands=3, programs=tuple(programs), best=draw(names))
+
+
+@given(checkpoint=checkpoints())
+def test_whatever_a_checkpoint_says_comes_of_it_is_a_run(checkpoint: Checkpoint, toy: OpenEvolveTask) -> None:
+    judge = judging(toy)
+    seed = judge(EvaluatorResult(verdict=Verdict(name="", status=Status.PASSED), metrics=SEED_METRICS))
+    seed_source = "def f(x):\n    return 0\n"
+    run = import_run(checkpoint, seed_source=seed_source, seed=seed, judge=judge)
+    found = [program.source for program in run.programs]
+    assert [program.number for program in run.programs] == list(range(len(found)))
+    as_seed = [p for p in checkpoint.programs if p.source == seed_source and not p.iteration and not p.migrant]
+    assert sorted(found) == sorted([seed_source, *(p.source for p in checkpoint.programs if p not in as_seed)])
+    assert all(parent < program.number for program in run.programs for parent in program.parents)
+    bests = [record.best_scalar for record in run.records]
+    assert bests == sorted(bests)
+    assert all(record.best_scalar <= 0.9 for record in run.records)
+    search = Search(toy, SearchConfig(islands=3), seed=0)
+    search.restore(run.seed, run.records)
+    assert search.told == max([checkpoint.iteration, *(record.iteration for record in run.records)])
+    assert search.best == max(run.programs, key=lambda program: (program.evaluation.scalar, -program.number))
+    assert search.ask().iteration == search.told + 1
 
 
 def damaged(checkpoint: Path, name: str, change: Callable[[dict[str, Any]], None]) -> None:
