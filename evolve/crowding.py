@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.members import Rewards
+from evolve.randomness import draw
 
 _REFERENCES = 256
 
@@ -45,7 +46,7 @@ def pareto(rewards: Rewards, tournament: int, rng: np.random.Generator) -> int:
     rows = _draw(len(rewards), tournament, rng)
     front = rows[undominated(rewards[rows])]
     distance = crowding_distance(rewards[front])
-    return int(rng.choice(front[distance == distance.max()]))
+    return draw(front[distance == distance.max()], rng)
 
 
 def novelty(rewards: Rewards, tournament: int, neighbours: int, rng: np.random.Generator) -> int:
@@ -60,9 +61,9 @@ def novelty(rewards: Rewards, tournament: int, neighbours: int, rng: np.random.G
     distance[rows[:, None] == references[None, :]] = np.inf  # no row is its own neighbour
     count = min(neighbours, len(references) - 1)
     if count < 1:
-        return int(rng.choice(rows))
+        return draw(rows, rng)
     nearest = np.partition(distance, count - 1, axis=1)[:, :count].mean(axis=1)
-    return int(rng.choice(rows[nearest >= nearest.max() - 1e-12]))
+    return draw(rows[nearest >= nearest.max() - 1e-12], rng)
 
 
 def _draw(n: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -18,6 +18,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from evolve.randomness import draw
+
 
 def lexicase(levels: NDArray[np.uint8], rng: np.random.Generator) -> int:
     """Row of ``levels`` that survives filtering by the best value of each component."""
@@ -42,7 +44,7 @@ def epsilon_lexicase(rewards: NDArray[np.float64], epsilon: float | None, rng: n
         rows = rows[values >= values.max() - margin - 1e-12]
         if len(rows) == 1:
             break
-    return int(rng.choice(rows))
+    return draw(rows, rng)
 
 
 def _filter(levels: NDArray[np.uint8], columns: NDArray[np.int64], rng: np.random.Generator) -> int:
@@ -52,7 +54,7 @@ def _filter(levels: NDArray[np.uint8], columns: NDArray[np.int64], rng: np.rando
         rows = rows[values == values.max()]
         if len(rows) == 1:
             break
-    return int(rng.choice(rows))
+    return draw(rows, rng)
 
 
 def _deviation(values: NDArray[np.float64]) -> float:

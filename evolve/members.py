@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, insort
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ Rewards = NDArray[np.float64]
 Levels = NDArray[np.uint8]
 Rank = tuple[float, int, int]
 
-_DIGEST_CHARS = 32
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 def rank(program: Program) -> Rank:
@@ -28,31 +28,52 @@ def rank(program: Program) -> Rank:
     return (-program.evaluation.scalar, len(program.source), program.number)
 
 
-@dataclass(frozen=True, slots=True)
 class Pool:
-    """What selection looks at: members by position, n of them.
+    """What selection looks at: members by position, n of them, until the archive's next insert.
 
-    programs: the archive's members; ``rows[i]`` is the one at position i. rewards: shape (n, d), in [0, 1].
-    levels: shape (n, d), the rewards in whole steps. scalars: shape (n,), in [0, 1]. digests: shape (n,).
+    rows: of the members' table, or all of its rows where that is ``None``. ``rows[i]`` is the member at position i.
     """
 
-    programs: Sequence[Program]
-    rows: NDArray[np.int64]
-    rewards: Rewards
-    levels: Levels
-    scalars: Rewards
-    digests: NDArray[np.bytes_]
+    def __init__(self, table: Members, rows: NDArray[np.int64] | None = None) -> None:
+        self._table, self._rows = table, rows
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._table) if self._rows is None else len(self._rows)
 
     def __getitem__(self, position: int) -> Program:
-        return self.programs[int(self.rows[position])]
+        return self._table.programs[position if self._rows is None else int(self._rows[position])]
+
+    @cached_property
+    def rewards(self) -> Rewards:
+        """Shape (n, d), in [0, 1]."""
+        return self._seen(self._table.rewards)
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Shape (n, d), the rewards in whole steps."""
+        return self._seen(self._table.levels)
+
+    @cached_property
+    def scalars(self) -> Rewards:
+        """Shape (n,), in [0, 1]."""
+        return self._seen(self._table.scalars)
+
+    @cached_property
+    def _digests(self) -> NDArray[np.uint64]:
+        return self._seen(self._table.digests)
 
     def holds(self, digest: str) -> NDArray[np.bool_]:
         """Which positions are programs with this digest, shape (n,)."""
-        held: NDArray[np.bool_] = self.digests == np.bytes_(digest[:_DIGEST_CHARS], "ascii")
+        held: NDArray[np.bool_] = self._digests == _tail(digest)
         return held
+
+    def _seen(self, column: NDArray[_Scalar]) -> NDArray[_Scalar]:
+        return column if self._rows is None else column.take(self._rows, axis=0)
+
+
+def _tail(digest: str) -> np.uint64:
+    """The last half of a program's digest: a number compares a hundred times faster than text."""
+    return np.uint64(int(digest[-16:], 16))
 
 
 class Members:
@@ -67,7 +88,7 @@ class Members:
         self._rewards = np.zeros((64, 0))
         self._levels = np.zeros((64, 0), dtype=np.uint8)
         self._scalars = np.zeros(64)
-        self._digests = np.zeros(64, dtype=f"S{_DIGEST_CHARS}")
+        self._digests = np.zeros(64, dtype=np.uint64)
 
     def __len__(self) -> int:
         return len(self.programs)
@@ -91,7 +112,7 @@ class Members:
         return self._scalars[: len(self.programs)]
 
     @property
-    def digests(self) -> NDArray[np.bytes_]:
+    def digests(self) -> NDArray[np.uint64]:
         return self._digests[: len(self.programs)]
 
     def row(self, number: int) -> int:
@@ -118,13 +139,10 @@ class Members:
     def pool(self, limit: int, elites: int, rng: np.random.Generator) -> Pool:
         """All members or, where there are more than ``limit``: the ``elites`` best and others drawn uniformly."""
         if len(self) <= limit:
-            rows = np.arange(len(self))
-            return Pool(self.programs, rows, self.rewards, self.levels, self.scalars, self.digests)
+            return Pool(self)
         top = [self._row_of[number] for _, _, number in itertools.islice(self._order, min(elites, limit))]
-        rows = np.unique(np.concatenate([np.array(top, dtype=np.int64), rng.integers(len(self), size=limit)]))
-        return Pool(
-            self.programs, rows, self._rewards[rows], self._levels[rows], self._scalars[rows], self._digests[rows]
-        )
+        rows = np.sort(np.concatenate([np.array(top, dtype=np.int64), rng.integers(len(self), size=limit)]))
+        return Pool(self, rows[np.diff(rows, prepend=-1) > 0])
 
     def add(self, program: Program) -> None:
         """Append a program that is no member."""
@@ -134,7 +152,7 @@ class Members:
         self._rewards[row] = vector
         self._levels[row] = self.in_steps(vector)
         self._scalars[row] = program.evaluation.scalar
-        self._digests[row] = program.digest[:_DIGEST_CHARS].encode()
+        self._digests[row] = _tail(program.digest)
         self.programs.append(program)
         self._row_of[program.number] = row
         insort(self._order, rank(program))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def _words(key: tuple[int | str, ...]) -> list[int]:
@@ -20,3 +21,8 @@ def generator(*key: int | str) -> np.random.Generator:
 def derived_seed(*key: int | str) -> int:
     """A seed in [0, 2**31) for ``key``, for parts that take an integer (a model server's ``seed``)."""
     return _words(key)[0] >> 1
+
+
+def draw(values: NDArray[np.int64], rng: np.random.Generator) -> int:
+    """One of ``values``, shape (n,) with n >= 1, uniformly: what ``rng.choice`` draws, without its overhead."""
+    return int(values[rng.integers(len(values))])

@@ -18,6 +18,7 @@ from evolve.config import STRATEGY_NAMES, SelectionConfig
 from evolve.lexicase import downsampled_lexicase, epsilon_lexicase, lexicase
 from evolve.members import Pool, Rewards, rank
 from evolve.program import Program
+from evolve.randomness import draw
 
 
 class Selector(Protocol):
@@ -48,7 +49,7 @@ def simplex_weights(d: int, concentration: float, rng: np.random.Generator, *, a
 
 
 def _argmax(values: Rewards, rng: np.random.Generator) -> int:
-    return int(rng.choice(np.flatnonzero(values >= values.max() - 1e-12)))
+    return draw(np.flatnonzero(values >= values.max() - 1e-12), rng)
 
 
 def _weights(d: int, config: SelectionConfig, rng: np.random.Generator) -> Rewards:
@@ -91,7 +92,7 @@ def _elite(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int
 
 def _exploit(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
     count = min(config.elites, len(pool))
-    return int(rng.choice(np.argsort(-pool.scalars, kind="stable")[:count]))
+    return draw(np.argsort(-pool.scalars, kind="stable")[:count], rng)
 
 
 def _explore(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
@@ -143,13 +144,13 @@ def select_inspirations(
     a random weighting. Members with the parent's source, or with no reward at all, inspire nothing.
     """
     pool = archive.pool(config.pool, config.elites, rng)
-    eligible = ~pool.holds(parent.digest) & pool.rewards.any(axis=1)
-    covered = archive.vector(parent)[: pool.rewards.shape[1]]
+    eligible = ~pool.holds(parent.digest) & (pool.rewards @ np.ones(pool.rewards.shape[1]) > 0.0)
+    covered = np.maximum(pool.rewards, archive.vector(parent)[: pool.rewards.shape[1]])  # by those chosen and each row
     chosen: list[Program] = []
     while len(chosen) < count and eligible.any():
-        union = np.maximum(pool.rewards, covered) @ _weights(len(covered), config, rng)
-        position = _argmax(np.where(eligible, union, -1.0), rng)
+        gain = covered @ _weights(covered.shape[1], config, rng)
+        position = _argmax(np.where(eligible, gain, -1.0), rng)
         chosen.append(pool[position])
-        covered = np.maximum(covered, pool.rewards[position])
+        np.maximum(covered, pool.rewards[position], out=covered)  # in place: a new matrix costs more than all else
         eligible &= ~pool.holds(chosen[-1].digest)
     return sorted(chosen, key=rank)
