@@ -81,7 +81,7 @@ async def _search(folder: Path, url: str, iterations: int, lag: int, *, jailed: 
     with tempfile.TemporaryDirectory(prefix="vpo-benchmark-") as where:
         with JournalStore(Path(where) / "run.jsonl") as store:
             before, start = cpu_seconds(), time.perf_counter()
-            async with OpenAIModel(url, "stub", connections=256) as model:
+            async with OpenAIModel(url, "stub") as model:
                 if jailed:
                     async with Sandbox(2) as sandbox:
                         await _run(task, config, model, make_evaluator(task, sandbox), store, iterations)

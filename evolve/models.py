@@ -23,6 +23,7 @@ from pydantic import SecretStr
 
 from evolve.program import Reply, Usage
 from evolve.request import Request
+from evolve.transport import Answer, ConnectionBroken, HttpTransport, NotConnected, Transport
 
 _TOO_MANY_REQUESTS = 429
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # no database keeps NUL or lone surrogates as text
@@ -102,9 +103,9 @@ class OpenAIModel:
     """A model on an OpenAI-compatible server. Use one per event loop, and ``aclose`` it (or ``async with``).
 
     base_url: with its ``/v1``. model: the name the server knows it by. api_key: sent as a bearer token, shown nowhere.
-    timeout_s: for one whole answer; connecting has ``connect_timeout_s``. connections: idle ones
-    kept for reuse (how many are busy is the search's lag).
-    transport, sleep: seams for tests. Raises ``ValueError`` for an unusable URL or key.
+    timeout_s: for one whole answer; connecting has ``connect_timeout_s``. There are as many connections as requests at
+    once, which is the search's lag. transport, sleep: seams for tests.
+    Raises ``ValueError`` for an unusable URL or key.
     """
 
     def __init__(
@@ -116,8 +117,7 @@ class OpenAIModel:
         timeout_s: float = 300.0,
         connect_timeout_s: float = 10.0,
         retry: RetryPolicy | None = None,
-        connections: int = 64,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: Transport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.base_url, self.model = base_url.rstrip("/"), model
@@ -126,12 +126,8 @@ class OpenAIModel:
         _check(self.base_url, api_key)
         self._retry = retry or RetryPolicy()
         self._sleep = sleep
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(None, connect=connect_timeout_s),  # the whole of a request is timed in _post
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=connections),
-            transport=transport,
-            verify=httpx.URL(self.base_url).scheme == "https",  # reading the certificates takes longer than a short run
-            trust_env=proxy_may_reach(self.base_url),
+        self._transport: Transport = transport or HttpTransport(
+            connect_timeout_s=connect_timeout_s, proxies=proxy_may_reach(self.base_url)
         )
 
     def __repr__(self) -> str:
@@ -144,8 +140,8 @@ class OpenAIModel:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the pooled connections."""
-        await self._client.aclose()
+        """Close the connections that are kept."""
+        await self._transport.aclose()
 
     async def complete(self, request: Request) -> Reply:
         """The model's reply, with exactly ``request.n`` texts, asked for in parts where the server ignores ``n``.
@@ -168,11 +164,11 @@ class OpenAIModel:
 
     async def _post(self, request: Request, n: int, seed: int, tally: _Tally) -> dict[str, Any]:
         """The first good answer to one HTTP request, however many attempts that takes."""
-        path = "/completions" if request.messages is None else "/chat/completions"
-        body = self._body(request, n, seed)
+        url = self.base_url + ("/completions" if request.messages is None else "/chat/completions")
+        body = json.dumps(self._body(request, n, seed)).encode()
         problem = "no attempt was made"
         for attempt in range(self._retry.attempts):
-            outcome = await self._attempt(self.base_url + path, body, tally)
+            outcome = await self._attempt(url, body, tally)
             if not isinstance(outcome, _Failure):
                 return outcome
             problem = outcome.problem
@@ -181,26 +177,26 @@ class OpenAIModel:
         message = f"{self.base_url} gave no reply in {self._retry.attempts} attempts: {problem}"
         raise ModelUnavailable(message, lost_calls=tally.lost_calls)
 
-    async def _attempt(self, url: str, body: dict[str, Any], tally: _Tally) -> dict[str, Any] | _Failure:
+    async def _attempt(self, url: str, body: bytes, tally: _Tally) -> dict[str, Any] | _Failure:
         try:
             async with asyncio.timeout(self._timeout_s):
-                response = await self._client.post(url, json=body, headers=self._headers())
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent
-            return _Failure(f"cannot connect ({_describe(error)}): is the server running and the URL right?")
+                answer = await self._transport.post(url, body, self._headers())
+        except NotConnected as error:
+            return _Failure(f"cannot connect ({error}): is the server running and the URL right?")
         except TimeoutError:
             tally.lost_calls += 1
             return _Failure(f"no whole reply within {self._timeout_s:g} s: raise the timeout or ask for fewer tokens")
-        except httpx.RequestError as error:
+        except ConnectionBroken as error:
             tally.lost_calls += 1
-            return _Failure(f"the connection failed before the reply came ({_describe(error)})")
-        payload, status = _json(response), response.status_code
+            return _Failure(f"the connection failed before the reply came ({error})")
+        payload, status = _json(answer), answer.status
         if status == 200 and _has_choices(payload):
             tally.calls += 1
             return payload
-        problem = self._problem(response, payload)
+        problem = self._problem(url, answer, payload)
         if 300 <= status < 500 and status != _TOO_MANY_REQUESTS:
             raise ModelRequestError(problem, status=status, lost_calls=tally.lost_calls)
-        return _Failure(problem, _retry_after(response))
+        return _Failure(problem, _retry_after(answer))
 
     def _body(self, request: Request, n: int, seed: int) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -220,17 +216,19 @@ class OpenAIModel:
         return body
 
     def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._key.get_secret_value()}"} if self._key else {}
+        said = {"Authorization": f"Bearer {self._key.get_secret_value()}"} if self._key else {}
+        return {"Content-Type": "application/json"} | said
 
-    def _problem(self, response: httpx.Response, payload: dict[str, Any]) -> str:
+    def _problem(self, url: str, answer: Answer, payload: dict[str, Any]) -> str:
         said = payload.get("error", payload.get("message", payload.get("detail")))
         said = said.get("message", said) if isinstance(said, dict) else said
-        message = said if isinstance(said, str) else json.dumps(said) if said is not None else response.text
-        if response.status_code == 200:
+        text = answer.body.decode(errors="replace")
+        message = said if isinstance(said, str) else json.dumps(said) if said is not None else text
+        if answer.status == 200:
             message = "the answer has no choices: is this an OpenAI-compatible endpoint with /v1 in its URL?"
         if self._key and self._key.get_secret_value():  # some servers repeat the key in their complaint
             message = message.replace(self._key.get_secret_value(), "***")
-        return f"{response.request.url} answered {response.status_code}: {message.strip()[:_MAX_MESSAGE]}"
+        return f"{url} answered {answer.status}: {message.strip()[:_MAX_MESSAGE]}"
 
     @staticmethod
     def _collect(payload: dict[str, Any], request: Request, tally: _Tally) -> None:
@@ -258,7 +256,7 @@ def _check(base_url: str, api_key: SecretStr | None) -> None:
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"the model's URL {base_url!r} must be like http://127.0.0.1:8000/v1")
     key = api_key.get_secret_value() if api_key else ""
-    if not (key.isascii() and key.isprintable()):  # httpx would repeat it in its own complaint
+    if not (key.isascii() and key.isprintable()):  # else the complaint about a header would repeat it
         raise ValueError("the API key must consist of printable ASCII characters (is there a line break at its end?)")
 
 
@@ -272,20 +270,17 @@ def _has_choices(payload: dict[str, Any]) -> bool:
     return isinstance(choices, list) and bool(choices) and all(isinstance(choice, dict) for choice in choices)
 
 
-def _json(response: httpx.Response) -> dict[str, Any]:
+def _json(answer: Answer) -> dict[str, Any]:
     try:
-        payload = response.json()
+        payload = json.loads(answer.body)
     except (ValueError, RecursionError):
         return {}
     return payload if isinstance(payload, dict) else {}
 
 
-def _retry_after(response: httpx.Response) -> float | None:
+def _retry_after(answer: Answer) -> float | None:
+    found = next((value for name, value in answer.headers.items() if name.lower() == "retry-after"), "")
     try:
-        return float(response.headers["Retry-After"])
-    except (KeyError, ValueError):  # absent, or an HTTP date: fall back to backoff
+        return float(found)
+    except ValueError:  # absent, or an HTTP date: fall back to backoff
         return None
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
