@@ -41,7 +41,8 @@ class Estimator:
     """One estimator; ``config`` is its type of :mod:`trainer.estimators.config`.
 
     advantages: (groups, weights, config) -> advantages (P, G, m), equal along m without credit per answer.
-    draw: (groups, config, seed, step) -> weights (P, K, D), points of each prompt's simplex.
+    draw: (groups, config, seed, step) -> weights (P, K, D), points of each prompt's simplex; with ``vpo_plus`` a prompt
+        may have fewer than K of them, then zero rows.
     goals: (components (P, D), prompts (P,), config, seed, step) -> weights (P, D) that the prompts must state.
     """
 

@@ -80,8 +80,9 @@ class GdpoConfig(_Settings):
 class VpoPlusConfig(_Settings):
     """Our VPO; each part can be switched off by itself, and with all of them off it is ``vpo``.
 
-    weights: K, a power of two where ``sobol``; ``None``: by the number of components that differ, so that advantages
-        err by about .01 (.012 at d = 32). sobol: scrambled Sobol points instead of pseudo-random ones.
+    weights: K, a power of two where ``sobol``; ``None``: for each prompt by the number of its components that differ
+        within the group, so that advantages err by less than .01 for d <= 16 (.012 at d = 32). sobol: scrambled Sobol
+        points instead of pseudo-random ones.
     noise: the part of an advantage that may be integration error: the group deviation is at least the estimated
         error divided by it; 0: no floor.
     concentration: c in alpha = c / d; ``None``: the number of answers m. alpha: a fixed alpha instead of c / d.

@@ -19,7 +19,9 @@ import numpy as np
 from trainer.estimators.groups import Floats
 from trainer.estimators.sobol import scrambled_strata
 
-_GRID = 2**14
+_FINEST = 2**12
+_GRID = 2**12
+"""Points of the grid for a, b >= 1/8; there are more where its ends are farther away."""
 _TAIL = 34.0
 """Beta's mass beyond this many e-foldings is left out (1e-15)."""
 
@@ -54,23 +56,64 @@ def _splits(d: int) -> tuple[tuple[int, int, int], ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1024)
 def beta_strata(a: float, b: float, count: int) -> Floats:
-    """The mean of a Beta(a, b) variable within each of ``count`` equally probable strata, ascending, shape (count,).
+    """The mean of a Beta(a, b) variable within each of ``count`` (a power of two) equally probable strata, ascending.
 
-    By the trapezoid rule on the logit of x, where the density a(x) b(1 - x) falls off exponentially on both sides.
+    Few strata are the means of pairs of more of them, and those of Beta(b, a) mirror those of Beta(a, b): one table of
+    _FINEST strata serves them all. It errs by less than 1e-5 for a, b >= .1, and by .001 for .01.
     """
-    logits = np.linspace(-_TAIL / a - _TAIL, _TAIL / b + _TAIL, _GRID)
-    logs = -a * np.logaddexp(0, -logits) - b * np.logaddexp(0, logits)
-    density = np.exp(logs - logs.max())
-    below = _cumulative(density)
-    moment = _cumulative(density * np.exp(-np.logaddexp(0, -logits)))
-    edges = np.interp(np.linspace(0, below[-1], count + 1), below, moment)
+    if a > b:
+        return _frozen(1.0 - beta_strata(b, a, count)[::-1])
+    if count < _FINEST:
+        return _frozen(beta_strata(a, b, _FINEST).reshape(count, -1).mean(axis=1))
+    return _frozen(_integrated_strata(a, b, count))
+
+
+def _integrated_strata(a: float, b: float, count: int) -> Floats:
+    """On the logit of x, where the density a(x) b(1 - x) falls off exponentially on both sides: the mass and the moment
+    below each grid point by the trapezoid rule with its first end correction, then the moment as a function of the mass
+    by cubic interpolation, since its slope is x.
+    """
+    logs, logs_rest, x, width = _grid(2.0 ** np.floor(np.log2(min(a, b))))
+    exponents = a * logs + b * logs_rest
+    density = np.exp(exponents - exponents.max())
+    below = _cumulative(density, width * (a - (a + b) * x))
+    moment = _cumulative(density * x, width * (a + 1 - (a + b + 1) * x))
+    edges = _hermite(count, np.maximum.accumulate(below), moment, x)
     edges *= a / (a + b) / edges[-1]
-    means = np.clip(np.diff(edges) * count, 0.0, 1.0)
-    means.flags.writeable = False
-    return means
+    return np.clip(np.diff(edges) * count, 0.0, 1.0)
 
 
-def _cumulative(density: Floats) -> Floats:
-    return np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+@lru_cache(maxsize=16)
+def _grid(smallest: float) -> tuple[Floats, Floats, Floats, float]:
+    """log(x), log(1 - x) and x at points with equidistant logits, and their distance, for a, b >= ``smallest``."""
+    end = _TAIL / smallest + _TAIL
+    logits, width = np.linspace(-end, end, int(_GRID * max(1.0, 0.125 / smallest)), retstep=True)
+    logs = np.minimum(logits, 0.0) - np.log1p(np.exp(-np.abs(logits)))
+    return logs, logs - logits, np.exp(logs), float(width)
+
+
+def _cumulative(values: Floats, slopes: Floats) -> Floats:
+    """Integrals from the first grid point to each, in grid steps; slopes: of the values' logarithms, per step."""
+    corrections = values * slopes / 12
+    sums = np.concatenate([[0.0], np.cumsum((values[1:] + values[:-1]) / 2)])
+    return sums - (corrections - corrections[0])
+
+
+def _hermite(count: int, points: Floats, values: Floats, slopes: Floats) -> Floats:
+    """The piecewise cubic through ``values`` with ``slopes`` at ascending ``points`` from 0, at equidistant places."""
+    step = points[-1] / count
+    places = np.minimum(np.ceil(points / step), count).astype(np.intp)
+    cell = np.minimum(np.cumsum(np.bincount(places, minlength=count + 1)) - 1, len(points) - 2)
+    start, width = points[cell], points[cell + 1] - points[cell]
+    offset = step * np.arange(count + 1) - start
+    right = np.clip(np.divide(offset, width, out=np.zeros_like(offset), where=width > 0), 0.0, 1.0)
+    left = 1 - right
+    ends = values[cell] * left**2 * (1 + 2 * right) + values[cell + 1] * right**2 * (1 + 2 * left)
+    return ends + width * left * right * (slopes[cell] * left - slopes[cell + 1] * right)
+
+
+def _frozen(values: Floats) -> Floats:
+    values.flags.writeable = False
+    return values

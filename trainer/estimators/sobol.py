@@ -19,6 +19,8 @@ Words = NDArray[np.uint32]
 
 _BITS = 30
 """Resolution of torch's Sobol points."""
+_WIDTH, _COUNT = 16, 2**12
+"""Unscrambled points are kept for multiples of so many coordinates, and at least so many of them."""
 
 
 def scrambled_strata(rng: np.random.Generator, dimensions: int, count: int) -> NDArray[np.uint32]:
@@ -30,11 +32,13 @@ def scrambled_strata(rng: np.random.Generator, dimensions: int, count: int) -> N
     if count != 1 << bits or bits > _BITS:
         raise ValueError(f"the number of Sobol points must be a power of two up to 2**{_BITS}, not {count}")
     seeds = rng.integers(0, 2**32, (dimensions, 1), dtype=np.uint32)
-    scrambled = _reversed_bits(_hash(_reversed_points(dimensions, count), seeds))
+    width = -(-dimensions // _WIDTH) * _WIDTH  # a table's first coordinates and points are those of smaller tables
+    points = _reversed_points(width, max(count, _COUNT))[:dimensions, :count]
+    scrambled = _reversed_bits(_hash(points, seeds))
     return scrambled >> np.uint32(32 - bits) if bits else np.zeros_like(scrambled)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _reversed_points(dimensions: int, count: int) -> Words:
     """The unscrambled points as 32-bit fractions with their bits in reverse, shape (dimensions, count)."""
     points = torch.quasirandom.SobolEngine(dimensions).draw(count, dtype=torch.float64).numpy().T

@@ -56,6 +56,18 @@ def test_beta_strata_have_the_moments_of_beta(a: float, b: float) -> None:
     assert (means**2).mean() == pytest.approx(a * (a + 1) / ((a + b) * (a + b + 1)), rel=1e-4)
 
 
+@pytest.mark.parametrize(("a", "b"), [(0.02, 3.0), (0.5, 0.2), (1.0, 1.0)])
+def test_fewer_beta_strata_are_means_of_more(a: float, b: float) -> None:
+    np.testing.assert_allclose(beta_strata(a, b, 64), beta_strata(a, b, 8192).reshape(64, -1).mean(axis=1), atol=1e-6)
+
+
+def test_beta_strata_of_a_mirrored_power() -> None:
+    """Beta(1, 2) has the distribution function 1 - (1 - x)**2: the means of its strata are known."""
+    left = (1 - np.arange(4097) / 4096) ** 0.5  # of 1 - x, at the edges
+    masses = left**2 - 2 / 3 * left**3  # integral of x times the density 2 (1 - x), up to a constant
+    np.testing.assert_allclose(beta_strata(1.0, 2.0, 4096), -np.diff(masses) * 4096, atol=1e-6)
+
+
 @pytest.mark.parametrize(("a", "b"), [(0.2, 0.2), (1.0, 2.0), (3.0, 5.0)])
 def test_beta_strata_equal_those_of_a_large_sample(a: float, b: float) -> None:
     sample = np.sort(generator("beta").beta(a, b, 800_000)).reshape(8, -1).mean(axis=1)

@@ -173,14 +173,29 @@ def test_sobol_weights_err_less_than_pseudo_random_ones() -> None:
     assert advantage_error(groups, VpoConfig(), draws=2) > 0.06
 
 
-@pytest.mark.parametrize(("d", "count"), [(1, 256), (4, 256), (5, 512), (16, 2048), (17, 4096)])
+@pytest.mark.parametrize(("d", "count"), [(1, 256), (6, 256), (7, 512), (10, 1024), (12, 2048), (16, 4096)])
 def test_the_number_of_weights_follows_the_components_that_differ(d: int, count: int) -> None:
     rewards = np.tile(generator(8).random((2, 3, 2, d)), 3)
     rewards[0] = 0.5
-    assert vpo_plus_weights(make_groups(rewards), VpoPlusConfig(), 0, 0).shape == (2, count, 3 * d)
+    weights = vpo_plus_weights(make_groups(rewards), VpoPlusConfig(), 0, 0)
+    assert weights.shape == (2, count, 3 * d)
+    assert [np.count_nonzero(weights[p].any(axis=1)) for p in (0, 1)] == [256, count]
 
 
-@pytest.mark.parametrize("d", [4, 8])
+def test_a_prompt_counts_its_own_weights_whatever_others_need() -> None:
+    few, many = (generator(8, d).random((1, 6, 3, d)) for d in (4, 16))
+    both = np.zeros((2, 6, 3, 16))
+    both[0, ..., :4], both[1] = few[0], many[0]
+    components = np.array([[True] * 4 + [False] * 12, [True] * 16])
+    config = VpoPlusConfig()
+    groups = make_groups(both, components=components)
+    found = vpo_plus(groups, vpo_plus_weights(groups, config, 0, 0), config)
+    for p, rewards in enumerate((few, many)):
+        alone = make_groups(rewards, prompts=[p])
+        np.testing.assert_allclose(found[p], vpo_plus(alone, vpo_plus_weights(alone, config, 0, 0), config)[0])
+
+
+@pytest.mark.parametrize("d", [4, 6, 8, 10, 12, 16])
 def test_that_number_is_enough(d: int) -> None:
     groups = make_groups((generator(5).random((4, 8, 3, d)) < 0.4) * 1.0)
     assert advantage_error(groups, VpoPlusConfig(noise=0), draws=2) < 0.01
