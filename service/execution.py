@@ -119,7 +119,7 @@ async def execute(services: Services, models: Models, run_id: int, *, worker: in
 async def _attempt(services: Services, models: Models, claim: Claim, stop: asyncio.Event) -> None:
     task, arm = _TASKS.validate_python(claim.task), Arm.model_validate(claim.arm)
     config = arm.config(SearchConfig.model_validate(claim.search.config), task)
-    store = PostgresStore(services.sessions, claim, services.hub.publish)
+    store = PostgresStore(services.sessions, claim, services.hub.publish, models=config.models)
     summary = await run_search(
         Search(task, config, seed=claim.seed, manifest=arm.manifest),
         model=models.get(arm),
@@ -131,7 +131,7 @@ async def _attempt(services: Services, models: Models, claim: Claim, stop: async
     if summary.ended == "stopped":
         await release_run(services.sessions, claim)
         raise RunDeferred(0, f"run {claim.run_id} stops with its worker")
-    await services.hub.publish(await set_status(services.sessions, claim, RunStatus.DONE))
+    await services.hub.publish(await set_status(services.sessions, claim, RunStatus.DONE, ended=summary.ended))
 
 
 async def _wait(services: Services, claim: Claim, message: str) -> None:

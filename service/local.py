@@ -21,6 +21,7 @@ from evolve.driver import EvaluationFailed, MemoryStore, run_search
 from evolve.endpoints import open_client
 from evolve.ensemble import Ensemble
 from evolve.journal import JournalError
+from evolve.ledger import Spent
 from evolve.models import ModelClient, ModelError, OpenAIModel
 from evolve.program import IterationRecord, Program, Usage
 from evolve.search import Search
@@ -62,7 +63,9 @@ class _Run:
     watch: Watch
     status: RunStatus = RunStatus.QUEUED
     error: str | None = None
+    ended: str | None = None
     usage: Usage = field(default_factory=Usage)
+    spent: Spent = field(default_factory=Spent)
     history: RunHistory = field(default_factory=RunHistory)
     rejected: Counter[str] = field(default_factory=Counter)
     best: Program | None = None
@@ -91,6 +94,7 @@ class _Run:
     def _note(self, record: IterationRecord) -> None:
         usage = record.reply.usage if record.reply else Usage()
         self.usage += usage
+        self.spent = self.spent.plus(record, self.search.config.models)
         self.rejected.update(answer.reason for answer in record.rejected)
         for program in record.programs:
             if self.best is None or program.evaluation.scalar > self.best.evaluation.scalar:
@@ -105,8 +109,8 @@ class _Run:
         self.history.evaluations.append(evaluations)
         self.history.tokens.append(tokens)
 
-    def change(self, status: RunStatus, error: str | None = None) -> None:
-        self.status, self.error = status, error
+    def change(self, status: RunStatus, error: str | None = None, ended: str | None = None) -> None:
+        self.status, self.error, self.ended = status, error, ended
         if status is RunStatus.RUNNING:
             self.started = datetime.now(UTC)
         if status.over:
@@ -131,7 +135,9 @@ class _Run:
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             tokens=usage.prompt_tokens + usage.completion_tokens,
+            cost=self.spent.cost,
             error=self.error,
+            ended=self.ended,
             started_at=self.started,
             finished_at=self.finished,
         )
@@ -200,7 +206,9 @@ class LocalSearcher:
                     )
                 except (ModelError, EvaluationFailed) as error:
                     return run.change(RunStatus.FAILED, str(error))
-                return run.change(RunStatus.CANCELLED if summary.ended == "stopped" else RunStatus.DONE)
+                if summary.ended == "stopped":
+                    return run.change(RunStatus.CANCELLED)
+                return run.change(RunStatus.DONE, ended=summary.ended)
 
     def _client(self, arm: Arm) -> OpenAIModel | Ensemble:
         clients = {endpoint.name: open_client(endpoint, timeout_s=self._timeout_s) for endpoint in arm.endpoints}
@@ -240,6 +248,8 @@ def stored_outcome(spec: SearchSpec, folder: SearchFolder) -> Outcome:
         run.take_up(store)
         if store.seed is not None:
             run.search.restore(store.seed, store.records)
-        ended = run.search.finished or run.search.told >= spec.iterations
-        run.change(RunStatus.DONE if store.seed is not None and ended else RunStatus.CANCELLED)
+        ended = run.search.ended if run.search.finished else None
+        if ended is None and store.seed is not None and run.search.told >= spec.iterations:
+            ended = "completed"
+        run.change(RunStatus.DONE if ended else RunStatus.CANCELLED, ended=ended)
     return _outcome(spec, runs, stopped=any(run.status is not RunStatus.DONE for run in runs))

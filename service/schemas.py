@@ -39,7 +39,9 @@ class RunState(_Answer):
 
     iteration: the last finished one. best: best task scalar so far, in [0, 1]; null before anything was judged.
     solved_at: the iteration that first solved the task (0: its seed program did). error: why it failed or waits.
-    calls, lost_calls: model requests answered, and sent in vain.
+    ended: why it is done: ``completed`` (all iterations), ``solved``, ``target``, or the limit of its budget that it
+    reached (``calls``, ``tokens``, ``cost``, ``seconds``, ``stagnation``).
+    calls, lost_calls: model requests answered, and sent in vain. cost: of its tokens, by the models' prices.
     """
 
     id: str
@@ -56,7 +58,9 @@ class RunState(_Answer):
     prompt_tokens: int
     completion_tokens: int
     tokens: int
+    cost: float = 0.0
     error: str | None
+    ended: str | None = None
     started_at: datetime | None
     finished_at: datetime | None
 
@@ -75,6 +79,7 @@ class ArmSummary(_Answer):
     best: float | None
     evaluations: int
     tokens: int
+    cost: float = 0.0
 
 
 class SearchSummary(_Answer):

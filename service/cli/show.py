@@ -99,7 +99,7 @@ def _runs_table(runs: list[RunState]) -> Table:
             state.arm,
             state.task,
             str(state.seed),
-            state.status,
+            state.status if state.ended in (None, "completed", "solved") else f"{state.status}: {state.ended}",
             str(state.iteration),
             "-" if state.best is None else f"{state.best:.3f}",
             "-" if state.solved_at is None else f"iteration {state.solved_at}",

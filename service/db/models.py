@@ -86,7 +86,8 @@ class SearchRow(Base):
 class RunRow(Base):
     """A run: (search, arm, task, seed), arm and task by position in the search.
 
-    message: why it waits or failed. best: best task scalar so far. failures: interruptions since the last progress.
+    message: why it waits or failed. ended: why it needs no more iterations. best: best task scalar so far. cost: of its
+    finished iterations, in the currency of the models' prices. failures: interruptions since the last progress.
     worker, lease: the worker that works on it, and that claim's number; writes under an older lease are refused.
     """
 
@@ -105,6 +106,7 @@ class RunRow(Base):
     seed: Mapped[int] = mapped_column(BigInteger)
     status: Mapped[str] = mapped_column(server_default="queued")
     message: Mapped[str | None]
+    ended: Mapped[str | None]
     job_id: Mapped[int | None] = mapped_column(BigInteger)
     worker: Mapped[int | None]
     lease: Mapped[int | None] = mapped_column(BigInteger)
@@ -117,6 +119,7 @@ class RunRow(Base):
     lost_calls: Mapped[int] = mapped_column(BigInteger, server_default="0")
     prompt_tokens: Mapped[int] = mapped_column(BigInteger, server_default="0")
     completion_tokens: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    cost: Mapped[float] = mapped_column(server_default="0")
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
 

@@ -67,10 +67,20 @@ async def claim_run(sessions: Sessions, run_id: int, worker: int) -> tuple[Claim
 
 
 async def set_status(
-    sessions: Sessions, claim: Claim, status: RunStatus, *, message: str | None = None, failures: int = 0
+    sessions: Sessions,
+    claim: Claim,
+    status: RunStatus,
+    *,
+    message: str | None = None,
+    ended: str | None = None,
+    failures: int = 0,
 ) -> list[Event]:
-    """Change the status of a claimed run to one in which no worker has it. Raises :class:`LeaseLost`."""
+    """Change the status of a claimed run to one in which no worker has it. Raises :class:`LeaseLost`.
+
+    message: why it waits or failed. ended: why it is done.
+    """
     values: dict[str, Any] = {"status": str(status), "message": message, "failures": failures, "worker": None}
+    values["ended"] = ended
     if status.over:
         values["finished_at"] = func.now()
     async with sessions.begin() as session:

@@ -76,6 +76,7 @@ async def arm_totals(session: AsyncSession, search_ids: Iterable[int]) -> dict[i
             case((func.count(RunRow.best) > 0, func.avg(func.coalesce(RunRow.best, 0.0)))).label("best"),
             func.sum(RunRow.evaluations).label("evaluations"),
             func.sum(RunRow.prompt_tokens + RunRow.completion_tokens).label("tokens"),
+            func.sum(RunRow.cost).label("cost"),
             func.sum(case((over, SearchRow.iterations), else_=RunRow.iteration)).label("iterations"),
         )
         .join(SearchRow, SearchRow.id == RunRow.search_id)

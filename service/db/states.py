@@ -40,7 +40,9 @@ def run_state(row: RunRow, search: SearchRow) -> RunState:
         prompt_tokens=row.prompt_tokens,
         completion_tokens=row.completion_tokens,
         tokens=row.prompt_tokens + row.completion_tokens,
+        cost=row.cost,
         error=row.message,
+        ended=row.ended,
         started_at=row.started_at,
         finished_at=row.finished_at,
     )

@@ -12,7 +12,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import undefer
 
+from evolve.config import ModelConfig
 from evolve.driver import StoredRun
+from evolve.ledger import Spent
 from evolve.program import Evaluation, IterationRecord, Program, Rejected, Reply, Usage
 from sandbox.verdict import Status as VerdictStatus
 from service.db.engine import Sessions
@@ -31,10 +33,13 @@ class PostgresStore:
     """A :class:`evolve.driver.RunStore` for one claimed run. Every write raises ``LeaseLost`` once the claim is gone.
 
     publish: told the events after each commit; what it fails to deliver is in the events table all the same.
+    models: with the prices that the run's cost is counted by.
     """
 
-    def __init__(self, sessions: Sessions, claim: Claim, publish: Publish) -> None:
-        self._sessions, self._claim, self._publish = sessions, claim, publish
+    def __init__(
+        self, sessions: Sessions, claim: Claim, publish: Publish, *, models: tuple[ModelConfig, ...] = ()
+    ) -> None:
+        self._sessions, self._claim, self._publish, self._models = sessions, claim, publish, models
         self._waiting = claim.failures > 0
 
     async def load(self) -> StoredRun:
@@ -124,6 +129,7 @@ class PostgresStore:
             "iteration": record.iteration,
             "best": record.best_scalar,
             "evaluations": RunRow.evaluations + record.evaluations,
+            "cost": RunRow.cost + Spent().plus(record, self._models).cost,
         }
         if record.solved:
             values["solved_at"] = func.coalesce(RunRow.solved_at, record.iteration)

@@ -152,7 +152,7 @@ def test_runs_are_sorted_filtered_and_chosen(open_page: OpenPage, finished: dict
     expect(page.locator(".program-run")).to_contain_text("first-sign")
 
 
-def test_cancelling(open_page: OpenPage, submit: Submit, model: ModelServer) -> None:
+def test_cancelling_and_resuming(open_page: OpenPage, submit: Submit, model: ModelServer) -> None:
     model.close_gate()
     try:
         search = submit("not wanted any more", iterations=1000)
@@ -161,6 +161,12 @@ def test_cancelling(open_page: OpenPage, submit: Submit, model: ModelServer) -> 
         dialog = page.get_by_role("dialog", name="Cancel this search?")
         dialog.get_by_role("button", name="Keep running").click()
         expect(dialog).not_to_be_visible()
+        page.get_by_role("button", name="Cancel search").click()
+        dialog.get_by_role("button", name="Cancel search").click()
+        expect(page.locator(".search-title .pill")).to_have_text("Cancelled")
+        page.get_by_role("button", name="Resume search").click()
+        expect(page.get_by_role("button", name="Cancel search")).to_be_visible()
+        expect(page.locator(".search-title .pill")).not_to_have_text("Cancelled")
         page.get_by_role("button", name="Cancel search").click()
         dialog.get_by_role("button", name="Cancel search").click()
         expect(page.locator(".search-title .pill")).to_have_text("Cancelled")

@@ -42,7 +42,7 @@ async def test_every_run_is_searched_watched_and_summed_up() -> None:
     assert [arm.best_at_t for arm in outcome.curve.arms] == [[0.0, 0.5, 1.0, 1.0, 1.0]] * 2
     assert [arm.tokens[-1] for arm in outcome.curve.arms] == [60, 60]
     assert [arm.evaluations[-1] for arm in outcome.curve.arms] == [4, 4]
-    assert all(run.status is RunStatus.DONE and run.solved_at == 2 for run in outcome.runs)
+    assert all(run.status is RunStatus.DONE and run.solved_at == 2 and run.ended == "solved" for run in outcome.runs)
     assert all("x + x" in source for source in outcome.best.values())
     assert outcome.rejected == {"a": {}, "b": {}}
     assert [run.iteration for run in seen if run.id == "1"] == [0, 0, 1, 2, 2]

@@ -16,7 +16,8 @@ from tests.service.model_fake import FakeModel
 
 
 def spec(model: FakeModel, **more: object) -> SearchSpec:
-    several = [{"name": name, "endpoint": model.url, "model": "fake", "temperature": 0.5} for name in ("x", "y")]
+    each = {"endpoint": model.url, "model": "fake", "temperature": 0.5, "prompt_price": 2.0}
+    several = [each | {"name": name} for name in ("x", "y")]
     arms = [arm(model.url, "a"), {"name": "b", "models": several}]
     body = {"tasks": [task("one"), task("two")], "arms": arms, "seeds": [0, 1]}
     return SearchSpec.model_validate(search(model.url, **body | more))
@@ -37,9 +38,12 @@ async def test_a_search_gives_the_same_here_and_on_a_service(api: httpx.AsyncCli
     assert remote.curve.status is local.curve.status is RunStatus.DONE
 
     def facts(run: RunState) -> tuple[object, ...]:
-        return run.arm, run.task, run.seed, run.iteration, run.best, run.solved_at, run.evaluations, run.tokens
+        counts = run.iteration, run.solved_at, run.evaluations, run.tokens
+        return run.arm, run.task, run.seed, run.best, *counts, run.cost, run.ended
 
     assert sorted(map(facts, remote.runs)) == sorted(map(facts, local.runs))
+    assert {run.ended for run in remote.runs} <= {"solved", "completed"}
+    assert all((run.cost > 0) == (run.arm == "b") for run in remote.runs)
     assert sorted(remote.best.values()) == sorted(local.best.values())
     assert {run.iteration for run in seen if run.id == remote.runs[0].id} == set(range(7))
     assert [program.number for program in programs] == list(range(len(programs)))[::-1]

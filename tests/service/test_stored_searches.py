@@ -61,6 +61,8 @@ async def test_a_search_goes_on_from_its_folder_as_if_never_interrupted(tmp_path
     stored = stored_outcome(plan, folder)
     assert stored.curve == second.curve
     assert stored.best == second.best
+    assert {run.ended for run in stored.runs} == {run.ended for run in second.runs} == {"completed"}
+    assert {run.ended for run in first.runs} == {None}
     assert stored.rejected == second.rejected
 
 

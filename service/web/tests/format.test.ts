@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ago, compact, count, duration, percent, plural, scalar } from "../src/text/format";
+import { ago, compact, cost, count, duration, percent, plural, scalar } from "../src/text/format";
 
 it.each([
   [0, "0"],
@@ -12,6 +12,13 @@ it.each([
   [4_560_000, "4.56M"],
   [2e9, "2B"],
 ])("shortens %d to %s", (value, text) => expect(compact(value)).toBe(text));
+
+it.each([
+  [0.00423, "0.0042"],
+  [0.5, "0.5"],
+  [12.345, "12.35"],
+  [1234.5, "1,234.50"],
+])("writes the cost %d as %s", (value, text) => expect(cost(value)).toBe(text));
 
 it("never rounds an unsolved score up to a solved one", () => {
   expect(scalar(0.99999)).toBe("0.999");

@@ -192,6 +192,40 @@ describe("a search", () => {
     await vi.waitFor(() => expect(button("Cancelling…").disabled).toBe(true));
   });
 
+  it("resumes a search that was stopped, and follows it again", async () => {
+    const answers = working({
+      "/search/s1": aSearch({ status: "cancelled", runs: [aRun({ status: "cancelled" })] }),
+      "/search/s1/resume": [409, { title: "Not resumable", detail: "the search is done" }],
+    });
+    const fetched = open(answers, searchPage);
+    await vi.waitFor(() => expect(button("Resume search")).toBeDefined());
+    expect(FakeEventSource.all).toEqual([]);
+    button("Resume search").click();
+    await vi.waitFor(() => expect(find(".resume-problem").textContent).toContain("the search is done"));
+    answers["/search/s1/resume"] = aSearch({ status: "queued" });
+    answers["/search/s1"] = aSearch({ status: "running" });
+    button("Resume search").click();
+    await vi.waitFor(() => expect(button("Cancel search")).toBeDefined());
+    expect(button("Resume search")).toBeUndefined();
+    expect(FakeEventSource.all.length).toBe(1);
+    expect(fetched.mock.calls.filter(([, init]) => init?.method === "POST").length).toBe(2);
+  });
+
+  it("offers nothing to resume in a search that is done", async () => {
+    open(working({ "/search/s1": aSearch({ status: "done" }) }), searchPage);
+    await vi.waitFor(() => expect(text()).toContain("held-out problems"));
+    expect(button("Resume search")).toBeUndefined();
+  });
+
+  it("says which limit ended a run, and what the models cost", async () => {
+    const runs = [aRun({ status: "done", ended: "tokens" }), aRun({ id: "r2", status: "done", ended: "completed" })];
+    open(working({ "/search/s1": aSearch({ status: "done", runs, arms: [anArm({ cost: 0.00423 })] }) }), searchPage);
+    await vi.waitFor(() => expect(find(".run-ended").textContent).toBe("limit of tokens"));
+    expect(document.querySelectorAll(".run-ended").length).toBe(1);
+    expect(find(".arm").textContent).toContain("Cost0.0042");
+    expect(find(".facts").textContent).toContain("Cost0.0042");
+  });
+
   it("chooses a run, by its address, too", async () => {
     const runs = [aRun(), aRun({ id: "r2", task: "p2", best: 0.25 })];
     open(working({ "/search/s1": aSearch({ runs }) }), links.run("s1", "r2"));

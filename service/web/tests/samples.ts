@@ -12,7 +12,9 @@ export const aRun = (change: Partial<Run> = {}): Run => ({
   solved_at: null,
   evaluations: 9,
   tokens: 900,
+  cost: 0,
   error: null,
+  ended: null,
   ...change,
 });
 
@@ -28,6 +30,7 @@ export const anArm = (change: Partial<ArmSummary> = {}): ArmSummary => ({
   best: 0.5,
   evaluations: 9,
   tokens: 900,
+  cost: 0,
   ...change,
 });
 

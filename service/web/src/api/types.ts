@@ -15,7 +15,10 @@ export interface Run {
   solved_at: number | null;
   evaluations: number;
   tokens: number;
+  cost: number;
   error: string | null;
+  /** Why it is done: "completed", "solved", or the limit that it reached. */
+  ended: string | null;
 }
 
 export interface ArmSummary {
@@ -30,6 +33,8 @@ export interface ArmSummary {
   best: number | null;
   evaluations: number;
   tokens: number;
+  /** By the models' prices; 0 without any. */
+  cost: number;
 }
 
 export interface SearchSummary {

@@ -2,7 +2,7 @@
 import type { ArmSummary, Search } from "../api/types";
 import { armStyle } from "../charts/arms";
 import { Swatch } from "../charts/StepChart";
-import { compact, count, scalar } from "../text/format";
+import { compact, cost, count, scalar } from "../text/format";
 
 interface Props {
   search: Search;
@@ -58,6 +58,12 @@ function ArmFigures({ arm }: { arm: ArmSummary }) {
         <dt>Tokens</dt>
         <dd title={count(arm.tokens)}>{compact(arm.tokens)}</dd>
       </div>
+      {arm.cost > 0 && (
+        <div>
+          <dt>Cost</dt>
+          <dd title="by the prices of its models">{cost(arm.cost)}</dd>
+        </div>
+      )}
     </dl>
   );
 }

@@ -29,6 +29,16 @@ const KEEP: Record<Filter, (run: Run) => boolean> = {
 
 const PAGE = 50;
 
+/** What ended a run before its last iteration, other than a solution. */
+const LIMITS: Record<string, string> = {
+  target: "target reached",
+  calls: "limit of calls",
+  tokens: "limit of tokens",
+  cost: "limit of cost",
+  seconds: "limit of time",
+  stagnation: "no more progress",
+};
+
 interface Props {
   search: Search;
   best: BestPrograms;
@@ -155,6 +165,7 @@ function Row(props: {
       </td>
       <td class="col-status">
         <StatusPill status={run.status} />
+        {run.ended && LIMITS[run.ended] && <span class="muted run-ended">{LIMITS[run.ended]}</span>}
       </td>
     </tr>
   );

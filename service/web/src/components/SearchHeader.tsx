@@ -1,8 +1,8 @@
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../api/client";
 import type { Connection } from "../api/events";
-import { isActive, type Search } from "../api/types";
-import { ago, compact, count, duration, percent, plural, timestamp } from "../text/format";
+import { isActive, type Search, type Status } from "../api/types";
+import { ago, compact, cost, count, duration, percent, plural, timestamp } from "../text/format";
 import { ProblemNote, Progress, StatusPill } from "./basics";
 import { useNow } from "./hooks";
 
@@ -10,9 +10,12 @@ interface Props {
   search: Search;
   connection: Connection;
   cancel: () => Promise<void>;
+  resume: () => Promise<void>;
 }
 
-export function SearchHeader({ search, connection, cancel }: Props) {
+const RESUMABLE: readonly Status[] = ["cancelled", "failed"];
+
+export function SearchHeader({ search, connection, cancel, resume }: Props) {
   const now = useNow(1000);
   return (
     <header class="search-head">
@@ -22,6 +25,7 @@ export function SearchHeader({ search, connection, cancel }: Props) {
         {isActive(search.status) && <Live connection={connection} />}
         <span class="spacer" />
         {isActive(search.status) && <CancelButton search={search} cancel={cancel} />}
+        {RESUMABLE.includes(search.status) && <ResumeButton resume={resume} />}
       </div>
       <Facts search={search} now={now} />
       <Settings search={search} />
@@ -54,6 +58,7 @@ function Facts({ search, now }: { search: Search; now: number }) {
     ["Iterations", `${count(search.iterations)} per run`],
     ["Progress", percent(search.progress)],
     ["Tokens", compact(search.arms.reduce((sum, arm) => sum + arm.tokens, 0))],
+    ...spent(search),
     ["Started", ago(search.started_at ?? search.created_at, now), timestamp(search.started_at ?? search.created_at)],
     ["Took", search.started_at ? duration((end - Date.parse(search.started_at)) / 1000) : "not started"],
   ];
@@ -67,6 +72,12 @@ function Facts({ search, now }: { search: Search; now: number }) {
       ))}
     </dl>
   );
+}
+
+/** The cost, where the models have prices. */
+function spent(search: Search): [string, string][] {
+  const total = search.arms.reduce((sum, arm) => sum + arm.cost, 0);
+  return total > 0 ? [["Cost", cost(total)]] : [];
 }
 
 function Settings({ search }: { search: Search }) {
@@ -129,6 +140,31 @@ function CancelButton({ search, cancel }: { search: Search; cancel: () => Promis
           </button>
         </div>
       </dialog>
+    </>
+  );
+}
+
+/** Lets cancelled and failed runs go on from what they have. */
+function ResumeButton({ resume }: { resume: () => Promise<void> }) {
+  const [problem, setProblem] = useState<Problem | undefined>(undefined);
+  const [asked, setAsked] = useState(false);
+  const go = async () => {
+    setProblem(undefined);
+    setAsked(true);
+    try {
+      await resume();
+    } catch (error) {
+      setProblem(error instanceof Problem ? error : new Problem("Not resumed", String(error), 0));
+    } finally {
+      setAsked(false);
+    }
+  };
+  return (
+    <>
+      {problem && <span class="resume-problem" role="alert">{`${problem.title}: ${problem.detail}`}</span>}
+      <button type="button" disabled={asked} onClick={go} title="Cancelled and failed runs go on from what they have">
+        {asked ? "Resuming…" : "Resume search"}
+      </button>
     </>
   );
 }

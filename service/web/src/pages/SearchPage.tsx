@@ -51,7 +51,12 @@ function Loaded({ state, search, run }: { state: SearchState; search: Search; ru
   };
   return (
     <>
-      <SearchHeader search={search} connection={state.connection.value} cancel={() => state.cancel()} />
+      <SearchHeader
+        search={search}
+        connection={state.connection.value}
+        cancel={() => state.cancel()}
+        resume={() => state.resume()}
+      />
       <ArmCards search={search} hidden={hidden} toggle={toggle} />
       <Curves state={state} search={search} hidden={hidden} />
       <div class="results">

@@ -1,7 +1,7 @@
 /** One search: loaded, then kept fresh by its events until it is over. */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import { address, query, request } from "../api/client";
-import { type Connection, type EventStream, follow } from "../api/events";
+import { type Connection, follow } from "../api/events";
 import { type Curve, isActive, type Program, type ProgramPage, type Run, type Search } from "../api/types";
 import { Resource } from "./resource";
 import { throttle } from "./throttle";
@@ -25,7 +25,7 @@ export class SearchState {
     () => Math.max(REST_MS, REST_FACTOR * this.#loadMs),
   );
   #loadMs = 0;
-  #stream: EventStream | undefined;
+  #unfollow: (() => void) | undefined;
   #endings: (() => void)[] = [];
   #stopped = false;
 
@@ -44,7 +44,11 @@ export class SearchState {
       if (this.#connection.value !== "live" && this.#active()) void this.#load();
     }, FALLBACK_MS);
     this.#endings.push(() => clearInterval(poll));
-    if (!this.#active()) return;
+    if (this.#active()) this.#follow();
+  }
+
+  /** Listen to the search's events until it is over. */
+  #follow(): void {
     const after = this.search.data.value?.last_event;
     const stream = follow(
       address(`/search/${encodeURIComponent(this.id)}/events${query({ after })}`),
@@ -52,19 +56,20 @@ export class SearchState {
       () => this.#refresh(),
       () => this.#refresh(),
     );
-    this.#stream = stream;
-    this.#endings.push(
-      effect(() => {
-        this.#connection.value = stream.connection.value;
-      }),
-    );
+    const forget = effect(() => {
+      this.#connection.value = stream.connection.value;
+    });
+    this.#unfollow = () => {
+      forget();
+      stream.close();
+    };
   }
 
   stop(): void {
     this.#stopped = true;
     this.#refresh.cancel();
     for (const end of this.#endings) end();
-    this.#stream?.close();
+    this.#unfollow?.();
     for (const resource of [this.search, this.curve]) resource.stop();
     this.best.stop();
   }
@@ -72,6 +77,14 @@ export class SearchState {
   async cancel(): Promise<void> {
     await request(`/search/${encodeURIComponent(this.id)}/cancel`, { method: "POST" });
     await this.search.refresh();
+  }
+
+  async resume(): Promise<void> {
+    await request(`/search/${encodeURIComponent(this.id)}/resume`, { method: "POST" });
+    await this.search.refresh();
+    if (this.#stopped || !this.#active()) return;
+    this.#unfollow?.();
+    this.#follow();
   }
 
   retry(): void {
@@ -86,7 +99,7 @@ export class SearchState {
     await this.curve.refresh();
     this.#loadMs = performance.now() - began;
     if (this.search.data.value && !this.#active()) {
-      this.#stream?.close();
+      this.#unfollow?.();
       this.#connection.value = "closed";
     }
   }

@@ -1,5 +1,6 @@
 /** Numbers and times as people read them. */
 
+const money = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 /** 1234567 → "1,234,567". */
@@ -24,6 +25,10 @@ function trimmed(value: number): string {
   const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   return String(Number(value.toFixed(digits)));
 }
+
+/** An amount of money without its currency: 12.345 → "12.35", 0.00423 → "0.0042". */
+export const cost = (value: number): string =>
+  value >= 1 ? money.format(value) : String(Number(value.toPrecision(2)));
 
 /** A value of [0, 1] with three decimals; 1 only for exactly 1, so that "almost solved" never reads as solved. */
 export function scalar(value: number): string {
