@@ -63,6 +63,8 @@ class Adaptation:
         among = tuple(name for name, form in self._forms.items() if parent or form.edit == "whole")
         if not among:
             return Form("whole")
+        if len(among) == 1:  # no choice, no draw
+            return self._forms[among[0]]
         return self._forms[self.forms.choose(generator(self._seed, iteration, "form"), among=among)]
 
     def absorb(self, record: IterationRecord) -> None:

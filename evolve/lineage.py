@@ -18,11 +18,14 @@ class Lineage:
 
     def __init__(self) -> None:
         self._programs: dict[int, Program] = {}
+        self._changes: dict[int, ShownChange] = {}  # what remembered programs changed, as far as it was asked for
 
     def remember(self, program: Program) -> None:
         self._programs[program.number] = program
         if len(self._programs) > REMEMBERED:
-            del self._programs[next(iter(self._programs))]
+            oldest = next(iter(self._programs))
+            del self._programs[oldest]
+            self._changes.pop(oldest, None)
 
     def find(self, number: int) -> Program | None:
         """A program that is still remembered."""
@@ -40,9 +43,17 @@ class Lineage:
             if parent is None:
                 break
             if parent.source != child.source:
-                changes.append(change(parent, child))
+                changes.append(self._change(parent, child))
             child = parent
         return tuple(reversed(changes))
+
+    def _change(self, parent: Program, child: Program) -> ShownChange:
+        """See :func:`change`; made once, since good programs are shown again and again."""
+        if child.number not in self._programs:
+            return change(parent, child)
+        if child.number not in self._changes:
+            self._changes[child.number] = change(parent, child)
+        return self._changes[child.number]
 
 
 def change(parent: Program, child: Program) -> ShownChange:

@@ -10,6 +10,7 @@ import ast
 import math
 import re
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -135,7 +136,7 @@ class OpenEvolveTask(StrictModel):
         """The reward components that are known before the first evaluation; empty if that decides."""
         return tuple(name for name in self.ranges if name != COMBINED)
 
-    @property
+    @cached_property  # asked for in every iteration
     def several_files(self) -> bool:
         """Whether a program is a folder; its source is then the text of :func:`evolve.files.join_files`."""
         return not any(map(_is_program, self.files))
@@ -151,7 +152,7 @@ class OpenEvolveTask(StrictModel):
         suffix = PurePosixPath(self.program_file).suffix
         return suffix if self.several_files else self.config.file_suffix or suffix
 
-    @property
+    @cached_property  # asked for in every iteration
     def language(self) -> str:
         if self.config.language:
             return self.config.language

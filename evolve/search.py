@@ -246,7 +246,8 @@ class Search:
         scratch = self._seed_program if framed else None
         if config.strategy == "sample":
             return scratch, "none"
-        if generator(self.seed, iteration, "scratch").random() < config.scratch_probability:
+        share = config.scratch_probability
+        if share and generator(self.seed, iteration, "scratch").random() < share:
             return scratch, "scratch"
         parent, strategy = select_parent(archive, config.selection, generator(self.seed, iteration, "parent"))
         if config.scratch_when_zero and not framed and not any(parent.evaluation.reward):
