@@ -52,9 +52,14 @@ def run(title: str, measure: Callable[[], Sequence[Figure]]) -> None:
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     as_json = parser.parse_args().json
-    figures = measure()
+    show(title, measure(), as_json=as_json)
+
+
+def show(title: str, figures: Sequence[Figure], *, as_json: bool, **details: Any) -> None:
+    """Print figures as a table, or as one JSON object with ``details`` beside them."""
     if as_json:
-        print(json.dumps({"figures": [figure.as_json() for figure in figures], "machine": machine()}, indent=2))
+        document = {"figures": [figure.as_json() for figure in figures], "machine": machine(), **details}
+        print(json.dumps(document, indent=2))
     else:
         _print_table(title, figures)
 

@@ -5,7 +5,6 @@ One server for the module, started as docs/training.md says for both ways of sen
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
@@ -19,7 +18,7 @@ import httpx
 import pytest
 import torch
 
-from service.model_plan import ServerPlan
+from benchmarks.sampling_server import sampling_server
 from service.model_server import ModelServer
 from tests.trainer.test_checkpoint import results
 from trainer import policy
@@ -41,31 +40,13 @@ EXACT = 5e-5
 """Nats a token between two float32 implementations of one model; measured: below 1e-5."""
 
 
-class SyncPlan(ServerPlan):
-    """A server that takes new weights, as docs/training.md says."""
-
-    def command(self, checkpoint: Path, host: str, port: int) -> list[str]:
-        return [*super().command(checkpoint, host, port), "--enable-lora", "--max-lora-rank", "32"]
-
-    def environment(self, inherited: dict[str, str]) -> dict[str, str]:
-        allowed = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
-        return super().environment(inherited) | allowed
-
-
 @pytest.fixture(scope="module")
 def server(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
     """Serves a copy of the tiny warm-up's checkpoint."""
     checkpoint = tmp_path_factory.mktemp("served") / "tiny"
     shutil.copytree(base, checkpoint)
-    found = ModelServer(checkpoint)
-    fields = {name: getattr(found.plan, name) for name in ServerPlan.__dataclass_fields__}
-    found.plan = SyncPlan(**fields)
-    with asyncio.Runner() as runner:
-        runner.run(found.start())
-        try:
-            yield found
-        finally:
-            runner.run(found.stop())
+    with sampling_server(checkpoint) as server:
+        yield server
 
 
 class Setting:
@@ -229,7 +210,8 @@ def test_killed_before_an_update_a_run_goes_on_with_its_stored_rollouts(
     save_every: int,
 ) -> None:
     """Without a state since the start (``save_every`` 50) all the steps so far are taken again with stored rollouts."""
-    settings = run_settings(server, tmp_path, lora=lora, steps=3, optimizer={"lr": 0.01})
+    settings = run_settings(server, tmp_path, lora=lora, steps=3, optimizer={"lr": 0.01}, max_tokens=24)
+    settings["evaluation"] = {"problems": 1, "answers": 3}
     Training(rl_config(tmp_path / "whole", save_every=save_every, **settings)).run()
     config = rl_config(tmp_path / "killed", save_every=save_every, **settings)
     run_until_killed(config, step=1)
