@@ -6,8 +6,9 @@
 The checkpoint is served by vLLM (or the endpoint asked as it is), and every candidate is judged in the sandbox. All
 methods share the archive, islands, prompts and budgets of the defaults and differ in selection alone; ``crossover``
 (for models whose prompt can carry a second parent) adds that operator to complementary selection; ``sample`` is
-repeated sampling without any population. Every finished run is one file under ``--output``: started again with the same
-arguments, the study goes on where it was. Intervals are percentile bootstraps over runs, 95 %.
+repeated sampling without any population; ``cascade`` is ``mixed`` where only those that pass two of the first six tests
+are judged by the rest. Every finished run is one file under ``--output``: started again with the same arguments, the
+study goes on where it was. Intervals are percentile bootstraps over runs, 95 %.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ METHODS: dict[str, dict[str, Any]] = {
         "selection": SelectionConfig.only("complement").model_dump(),
         "operators": OperatorsConfig(crossover=1.0).model_dump(),
     },
+    "cascade": {"cascade": {"first": 6, "threshold": 0.3}},
 }
 """Search settings by method; ``mixed`` is the default weighting of strategies."""
 DEFAULT_METHODS = ("mixed", "sample", "elite", "lexicase", "dirichlet", "complement")
@@ -55,6 +57,7 @@ def summarise(runs: Sequence[dict[str, Any]], horizon: int) -> dict[str, Any]:
         "best": listed(mean_interval([run["best"][-1] for run in runs])),
         **{name: listed(mean_interval([run["figures"][name] for run in runs])) for name in names},
         "evaluations": int(sum(run["evaluations"] for run in runs)),
+        "tests": int(sum(run["tests"] for run in runs)),
         "tokens": int(sum(run["tokens"][-1] for run in runs)),
         "solved_at_t": solved.tolist(),
         "best_at_t": np.round(best, 4).tolist(),
@@ -147,13 +150,13 @@ def main() -> None:
     if arguments.json:
         found = [figure.as_json() for figure in figures(summary)]
         return print(json.dumps({"figures": found, "machine": machine(), "study": summary}, indent=2))
-    print(f"{'method':<22}{'runs':>6}{'solved':>8}  {'best@t':<24}{'coverage':>9}{'tokens':>11}")
+    print(f"{'method':<22}{'runs':>6}{'solved':>8}  {'best@t':<24}{'coverage':>9}{'tests':>9}{'tokens':>11}")
     for method, row in summary.items():
         mean, low, high = row["best"]
         best = f"{mean:.3f} [{low:.3f}, {high:.3f}]"
         print(
             f"{method:<22}{row['runs']:>6}{row['solved_at_t'][-1]:>8}  {best:<24}{row['coverage'][0]:>9.3f}"
-            f"{row['tokens']:>11}"
+            f"{row['tests']:>9}{row['tokens']:>11}"
         )
     return None
 

@@ -122,6 +122,7 @@ async def run_one(
         "evaluated": run.spent["evaluations"].tolist(),
         "figures": run.figures,
         "evaluations": int(run.spent["evaluations"][-1]),
+        "tests": int(run.spent["tests"][-1]),
     }
 
 
