@@ -43,6 +43,7 @@ class HereEvaluator:
     def __init__(self, task: OpenEvolveTask) -> None:
         self._task, self._components = task, task.components
         self._folder = tempfile.TemporaryDirectory(prefix="vpo-benchmark-")
+        self._candidate = Path(self._folder.name) / "candidate.py"  # one at a time: nothing is awaited
         source = Path(self._folder.name) / "evaluator.py"
         source.write_text(task.files["evaluator.py"], encoding="utf-8")
         spec = importlib.util.spec_from_file_location("benchmark_evaluator", source)
@@ -53,10 +54,8 @@ class HereEvaluator:
         self._evaluate: Callable[[str], dict[str, float]] = module.evaluate
 
     async def evaluate(self, source: str) -> Evaluation:
-        with tempfile.NamedTemporaryFile("w", suffix=".py", dir=self._folder.name) as file:
-            file.write(source)
-            file.flush()
-            metrics = self._evaluate(file.name)
+        self._candidate.write_text(source, encoding="utf-8")
+        metrics = self._evaluate(str(self._candidate))
         if not self._components:
             self._components = component_names(self._task, metrics)
         return evaluation_of_metrics(

@@ -157,8 +157,9 @@ def _canonical(source: str, *, python: bool = True) -> str:
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
+@lru_cache(maxsize=8)  # an answer is parsed for its digest, its validity and its place in the archive
 def parse_python(source: str) -> ast.Module | None:
-    """The syntax tree of a source, ``None`` where it does not parse. Never raises and never warns."""
+    """The syntax tree of a source, ``None`` where it does not parse. Never raises, never warns. Do not change it."""
     try:
         with warnings.catch_warnings(action="ignore"):  # a model's odd escapes are its own affair
             return ast.parse(source)

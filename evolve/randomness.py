@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def _words(key: tuple[int | str, ...]) -> list[int]:
-    digest = hashlib.blake2b(repr(key).encode(), digest_size=16).digest()
-    return [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
+def _words(key: tuple[int | str, ...]) -> NDArray[np.uint32]:
+    """Four words, shape (4,)."""
+    return np.frombuffer(hashlib.blake2b(repr(key).encode(), digest_size=16).digest(), dtype="<u4")
 
 
 def generator(*key: int | str) -> np.random.Generator:
@@ -20,7 +20,7 @@ def generator(*key: int | str) -> np.random.Generator:
 
 def derived_seed(*key: int | str) -> int:
     """A seed in [0, 2**31) for ``key``, for parts that take an integer (a model server's ``seed``)."""
-    return _words(key)[0] >> 1
+    return int(_words(key)[0]) >> 1
 
 
 def draw(values: NDArray[np.int64], rng: np.random.Generator) -> int:

@@ -11,7 +11,7 @@ from evolve.chain import Answer, ChainFormat, parse_chain
 from evolve.edits import apply_edit
 from evolve.file_edits import FileRules, apply_file_edits, file_rules
 from evolve.files import split_files
-from evolve.program import Rejected, Reply, source_digest
+from evolve.program import Rejected, Reply, parse_python, source_digest
 from evolve.request import Request
 
 _CUT = "cut off by the token limit"
@@ -151,6 +151,8 @@ def _problem_of_files(source: str, base: str) -> str:
 
 def _syntax_problem(source: str) -> str:
     """Why a Python source does not parse; empty where it does."""
+    if parse_python(source) is not None:
+        return ""
     try:
         with warnings.catch_warnings(action="ignore"):  # invalid escapes and the like are no errors
             ast.parse(source)
