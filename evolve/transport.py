@@ -12,14 +12,23 @@ Exceptions::
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
-from urllib.parse import urlsplit
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
 
+_NOT_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,  # a proxy that refuses to reach the server
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+    UnicodeError,  # a host that can be no name
+)
 _KEPT_S = 4.0  # idle connections: less than the 5 s after which uvicorn, vLLM's server, closes them
 
 
@@ -60,21 +69,25 @@ class HttpTransport:
     """A :class:`Transport` over HTTP/1.1, for one event loop.
 
     connect_timeout_s: to connect, encryption included; nothing else is timed. Connections are not limited in number.
-    proxies: whether the environment's HTTP_PROXY, HTTPS_PROXY and NO_PROXY apply.
+    proxies: whether the environment's HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY apply, as they are at the first
+    request. A .netrc file never does: a server gets the key that is meant for it, and nothing else.
     """
 
     def __init__(self, *, connect_timeout_s: float, proxies: bool) -> None:
         self._connect_timeout_s, self._proxies = connect_timeout_s, proxies
         self._session: aiohttp.ClientSession | None = None
+        self._proxy: Proxy | None = None
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         """See :class:`Transport`."""
         if self._session is None:  # made here, since it belongs to the loop that runs now
-            self._session = self._open(encrypted=urlsplit(url).scheme == "https")
+            self._session = self._open(url)
         try:
-            async with self._session.post(url, data=body, headers=headers, allow_redirects=False) as response:
+            async with self._session.post(
+                url, data=body, allow_redirects=False, **self._addressed(url, headers)
+            ) as response:
                 return Answer(response.status, await response.read(), response.headers)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+        except _NOT_CONNECTED as error:
             raise NotConnected(_describe(error)) from None  # without the error, which knows the headers
         except aiohttp.ClientError as error:
             raise ConnectionBroken(_describe(error)) from None
@@ -85,8 +98,10 @@ class HttpTransport:
             await self._session.close()
             self._session = None
 
-    def _open(self, *, encrypted: bool) -> aiohttp.ClientSession:
-        """``encrypted`` where certificates are needed: reading them takes longer than a short run."""
+    def _open(self, url: str) -> aiohttp.ClientSession:
+        """Certificates are read only where they are needed: that takes longer than a short run."""
+        self._proxy = proxy_for(url) if self._proxies else None
+        encrypted = any(each.startswith("https:") for each in (url, self._proxy.url if self._proxy else ""))
         connector = aiohttp.TCPConnector(
             limit=0,
             keepalive_timeout=_KEPT_S,
@@ -96,8 +111,45 @@ class HttpTransport:
             connector=connector,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout_s),
             cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=self._proxies,
         )
+
+    def _addressed(self, url: str, headers: Mapping[str, str]) -> dict[str, Any]:
+        """The headers, and the proxy with what it alone may see of them."""
+        proxy = self._proxy
+        if proxy is None:
+            return {"headers": headers}
+        if url.startswith("https:"):  # it sees the request to connect, not this one
+            return {"headers": headers, "proxy": proxy.url, "proxy_headers": dict(proxy.headers)}
+        return {"headers": {**headers, **proxy.headers}, "proxy": proxy.url}
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """url: without user name and password, which are in the headers that it wants."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def proxy_for(url: str) -> Proxy | None:
+    """What the environment says is between this machine and a server; ``None`` for nothing.
+
+    Not aiohttp's ``trust_env``, which also sends what .netrc holds, and fails where there is a key already.
+    Raises :class:`NotConnected` for a proxy that does not speak HTTP.
+    """
+    server, found = urlsplit(url), getproxies()
+    given = found.get(server.scheme) or found.get("all")
+    if not given or proxy_bypass(server.hostname or ""):
+        return None
+    proxy = urlsplit(given if "://" in given else f"http://{given}")
+    if proxy.scheme not in ("http", "https"):
+        raise NotConnected(
+            f"the environment names a {proxy.scheme} proxy, and only HTTP proxies can be used: "
+            f"set {server.scheme.upper()}_PROXY to one, or NO_PROXY to {server.hostname}"
+        )
+    login = unquote(f"{proxy.username}:{proxy.password or ''}").encode() if proxy.username else b""
+    headers = {"Proxy-Authorization": f"Basic {b64encode(login).decode()}"} if login else {}
+    return Proxy(f"{proxy.scheme}://{proxy.netloc.rpartition('@')[2]}", headers)
 
 
 def _describe(error: Exception) -> str:
