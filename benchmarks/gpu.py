@@ -29,7 +29,7 @@ from benchmarks.sampling_server import sampling_server
 from service.model_server import ModelServerError
 
 PHASES = ("torch-lora", "torch-full", "vllm-lora", "vllm-full")
-SHARES = {"checkpoint": 1.0, "torch-lora": 2.5, "torch-full": 3.0, "server": 3.0, "vllm-lora": 1.5, "vllm-full": 2.0}
+SHARES = {"checkpoint": 4.0, "torch-lora": 2.5, "torch-full": 3.0, "server": 3.0, "vllm-lora": 1.5, "vllm-full": 2.0}
 """Of the time that is left when a phase starts, relative to those of the phases after it."""
 CLEANUP_S = 10.0
 """Of the whole time, kept for stopping things and for printing."""

@@ -28,9 +28,9 @@ from trainer.loop import Training
 from trainer.prompts import Item, make_problem
 from trainer.scoring import answers_of
 
-STEPS, WARM_UP = 5, 1
+STEPS, WARM_UP = 6, 8  # the first steps also fill the estimator's tables
 PROMPTS, ROLLOUTS, M = 8, 8, 3
-DIMENSIONS = (4, 8, 16)
+DIMENSIONS = (4, 6, 8, 10, 12, 16)
 BASE = Path(__file__).resolve().parents[1] / "checkpoints" / "minicode-base"
 
 
