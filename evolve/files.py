@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 MAX_FILES = 64
-MAX_PATH_CHARS = 200
+MAX_PATH_BYTES = 200  # of UTF-8: file systems allow names of 255, and a jail without its files says nothing of them
 MAX_CHARS = 1_000_000
 RESERVED = "evaluator.py"
 
@@ -98,10 +98,11 @@ def check_files(files: Mapping[str, str]) -> None:
 
 def check_path(path: str) -> None:
     """Raise ``ValueError`` for a path that no file of a program can have."""
-    if len(path) > MAX_PATH_CHARS or not all(_PART.fullmatch(part) for part in path.split("/")):
+    size = len(path.encode("utf-8", "surrogatepass"))
+    if size > MAX_PATH_BYTES or not all(_PART.fullmatch(part) for part in path.split("/")):
         raise ValueError(
-            f"file name {path[:MAX_PATH_CHARS]!r} must be a relative path of at most {MAX_PATH_CHARS} characters, of "
-            "names that begin with a letter, a digit or _ and hold, beside those, only . + - @ and single spaces"
+            f"file name {path[:MAX_PATH_BYTES]!r} must be a relative path of at most {MAX_PATH_BYTES} bytes, of names "
+            "that begin with a letter, a digit or _ and hold, beside those, only . + - @ and single spaces"
         )
     if path == RESERVED:
         raise ValueError(f"file name {path!r} is the evaluator's: choose another one")

@@ -88,7 +88,7 @@ def test_other_texts_are_no_programs_of_several_files(text: str) -> None:
 @pytest.mark.parametrize(
     "path",
     ["", "/a.py", "../a.py", "a/../b.py", "./a.py", "a//b.py", "a/", ".hidden", "a\\b.py", "a\nb", "a\0", "a  b", " a",
-     "C:a.py", "`a`", "a/" * 150 + "b", "evaluator.py", "-x.py"],
+     "C:a.py", "`a`", "a/" * 150 + "b", "evaluator.py", "-x.py", "\ud800", "é" * 100 + "x"],
 )  # fmt: skip
 def test_paths_that_are_refused(path: str) -> None:
     with pytest.raises(ValueError, match="file name"):
@@ -110,7 +110,7 @@ def test_programs_that_are_refused(files: dict[str, str], message: str) -> None:
 
 
 def test_names_within_the_rules() -> None:
-    check_files({"lib/evaluator.py": "", "__init__.py": "", "a b/c-d+e@1.tar.gz": "", "modèle.py": ""})
+    check_files({"lib/evaluator.py": "", "__init__.py": "", "a b/c-d+e@1.tar.gz": "", "modèle.py": "", "é" * 100: ""})
 
 
 def test_a_digest_is_of_each_file_by_itself() -> None:

@@ -294,7 +294,8 @@ def evaluate(path):
     return {"files": len(found), "refused": refused, "text": float(text == "a\\r\\nb")}
 """
     files = {"evaluator.py": evaluator, "initial_program/main.py": "x\n", "initial_program/lib/b.txt": "a\r\nb"}
-    task = OpenEvolveTask.model_validate({"name": "t", "files": files, "ranges": {"files": [0, 2], "refused": [0, 2]}})
+    files["initial_program/" + "é" * 100] = ""  # the longest name
+    task = OpenEvolveTask.model_validate({"name": "t", "files": files, "ranges": {"files": [0, 3], "refused": [0, 2]}})
     async with Sandbox(concurrency=1) as sandbox:
         judge = make_evaluator(task, sandbox)
         found = await judge.evaluate(task.seed_source)
@@ -303,6 +304,6 @@ def evaluate(path):
             await sandbox.run_evaluator({}, task.support_files)
         with pytest.raises(ValueError, match="relative path"):
             await sandbox.run_evaluator({"../evaluator.py": ""}, task.support_files)
-    assert found.metrics == {"files": 2.0, "refused": 2.0, "text": 1.0}
+    assert found.metrics == {"files": 3.0, "refused": 2.0, "text": 1.0}
     assert (bad.scalar, set(bad.statuses), bad.infrastructure) == (0.0, {Status.ERROR}, None)
     assert "no text of several files" in bad.messages[0]
