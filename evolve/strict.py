@@ -8,6 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+NEVER_SHOWN = ("api_key", "api_key_env", "api_base", "endpoint")
+"""Fields where people write secrets by mistake: what they hold is in no message."""
+
 
 class StrictModel(BaseModel):
     """A frozen model without room for misspelt keys."""
@@ -31,6 +34,9 @@ def unknown_key(key: object, known: Iterable[str]) -> str:
     return f"unknown key {key!r}: " + (f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}")
 
 
+_SECRET = tuple((name,) for name in NEVER_SHOWN)
+
+
 def explain(error: ValidationError, *, limit: int = 8) -> str:
     """A validation error as text, one line a problem: ``tests[3].args: what is wrong, not VALUE``."""
     lines = []
@@ -38,7 +44,8 @@ def explain(error: ValidationError, *, limit: int = 8) -> str:
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(".")
         message = problem["msg"].removeprefix("Value error, ")
         value = problem.get("input")
-        shown = f", not {value!r}" if isinstance(value, str | int | float | bool) and len(repr(value)) < 80 else ""
+        small = isinstance(value, str | int | float | bool) and len(repr(value)) < 80
+        shown = f", not {value!r}" if small and problem["loc"][-1:] not in _SECRET else ""
         lines.append(f"{where}: {message}{shown}" if where else f"{message}{shown}")
     if error.error_count() > limit:
         lines.append(f"and {error.error_count() - limit} more")

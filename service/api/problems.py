@@ -13,11 +13,11 @@ from fastapi.responses import JSONResponse
 from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 
+from evolve.strict import NEVER_SHOWN
 from service.schemas import FieldProblem, Problem
 
 MEDIA_TYPE = "application/problem+json"
 _SHOWN = 120
-_NEVER_SHOWN = ("api_key_env", "endpoint")  # where people paste secrets by mistake
 _UNKNOWN_KEY = "extra_forbidden"
 
 logger = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ def _field_problem(item: dict[str, Any]) -> FieldProblem:
     location = [part for part in item["loc"] if part not in ("body", "query", "path")]
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
     message = item["msg"].removeprefix("Value error, ")
-    value = None if item["type"] == _UNKNOWN_KEY or field.endswith(_NEVER_SHOWN) else _shown(item.get("input"))
+    value = None if item["type"] == _UNKNOWN_KEY or field.endswith(NEVER_SHOWN) else _shown(item.get("input"))
     return FieldProblem(field=field or "body", message=message, value=value)
 
 

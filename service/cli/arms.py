@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from evolve.endpoints import Endpoint
+from evolve.endpoints import Endpoint, check_key_variable, check_url
 from evolve.manifest import MANIFEST_NAME, Manifest, read_manifest
 from evolve.models import proxy_may_reach
 from evolve.openevolve_models import configured_endpoints
@@ -58,7 +58,10 @@ def parse_choice(text: str) -> ModelChoice:
         label, rest = match.groups()
     if rest.startswith(("http://", "https://")):
         url, _, model = rest.partition("#")
-        return ModelChoice(label, url=url.rstrip("/"), model=model or None)
+        try:
+            return ModelChoice(label, url=check_url(url), model=model or None)
+        except ValueError as error:
+            raise ModelChoiceError(f"--model: {error}") from None  # without the URL, which may hold a password
     if rest == OF_TASK:
         return ModelChoice(label)
     folder = Path(rest).expanduser()
@@ -90,6 +93,10 @@ async def open_arms(
 
     Raises :class:`ModelChoiceError`, :class:`service.model_server.ModelServerError`.
     """
+    try:
+        check_key_variable(api_key_env)  # before what it names is sent anywhere
+    except ValueError as error:
+        raise ModelChoiceError(f"--api-key-env {error}") from None
     servers = [ModelServer(choice.folder) if choice.folder else None for choice in choices]
     named = _named_models(tasks, api_key_env) if any(choice.of_task for choice in choices) else ()
     if named:

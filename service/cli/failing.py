@@ -7,10 +7,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 
 from evolve.journal import JournalError
 from evolve.manifest import ManifestError
+from evolve.strict import explain
 from evolve.suite import TaskError
 from sandbox.errors import SandboxError
 from service.cli.arms import ModelChoiceError
@@ -40,5 +42,6 @@ def run_command(name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Exit(INTERRUPTED) from None
     except _EXPECTED_ERRORS as error:
-        Console(stderr=True).print(f"vpo {name}: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        said = explain(error) if isinstance(error, ValidationError) else error
+        Console(stderr=True).print(f"vpo {name}: {said}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(USAGE if isinstance(error, ValueError) else FAILED) from None

@@ -154,3 +154,30 @@ async def test_tasks_that_name_no_models_or_others(tmp_path: Path) -> None:
         with pytest.raises(ModelChoiceError, match=message):
             async with open_arms([parse_choice("task")], **options(), tasks=tasks):
                 pass
+
+
+@pytest.mark.parametrize("variable", ["HOME", KEY])
+@pytest.mark.parametrize("model", ["task", "http://127.0.0.1:9/v1"])
+def test_what_is_no_variable_for_keys_is_not_read_and_not_repeated(
+    variable: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = task_folder(tmp_path / "task", two("http://127.0.0.1:9/v1"))
+    with pytest.raises(SystemExit) as ended:
+        main(["search", str(folder), "--model", model, "--api-key-env", variable, "--out", str(tmp_path / "kept")])
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert "--api-key-env must be the name of an environment variable" in said.err
+    assert KEY not in said.out + said.err
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("where", ["model", "api_base"])
+def test_a_password_in_a_url_is_not_repeated(where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"http://me:{KEY}@127.0.0.1:9/v1"
+    folder = task_folder(tmp_path / "task", two(url if where == "api_base" else "http://127.0.0.1:9/v1"))
+    with pytest.raises(SystemExit) as ended:
+        main(["search", str(folder), "--model", "task" if where == "api_base" else f"{url}#m"])
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert ("api_base" if where == "api_base" else "user name or password") in said.err
+    assert KEY not in said.out + said.err
