@@ -19,10 +19,13 @@ from evolve.strict import explain
 from sandbox.inside.evaluation import ARTIFACT_CHARS, MAX_ARTIFACTS, NAME_CHARS
 from sandbox.verdict import Status
 
+MAX_ITERATIONS = 50_000  # every one becomes a record; a search has at most twice as many
 METADATA = "metadata.json"
 PROGRAMS = "programs"
 OURS = "vpo"
 """Key of a program's metadata under which an export keeps what OpenEvolve has no field for (:class:`Origin`)."""
+
+Iteration = Annotated[int, Field(ge=0, le=MAX_ITERATIONS)]
 
 
 class CheckpointError(ValueError):
@@ -51,7 +54,7 @@ class _Metadata(BaseModel):
 
     islands: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]
     best_program_id: str | None = None
-    last_iteration: Annotated[int, Field(ge=0)]
+    last_iteration: Iteration
 
 
 class _ProgramMetadata(BaseModel):
@@ -69,7 +72,7 @@ class _ProgramFile(BaseModel):
     parent_id: str | None = None
     generation: Annotated[int, Field(ge=0)] = 0
     timestamp: float = 0.0
-    iteration_found: Annotated[int, Field(ge=0)] = 0
+    iteration_found: Iteration = 0
     metrics: dict[str, Any] = {}
     metadata: _ProgramMetadata = _ProgramMetadata()
     artifacts_json: str | None = None
@@ -119,7 +122,8 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         raise CheckpointError(f"{folder} holds no {METADATA}: {_advice(folder)}")
     metadata = _parse(_Metadata, path)
     island_of = {name: island for island, names in enumerate(metadata.islands) for name in names}
-    files = {path: _parse(_ProgramFile, path) for path in sorted((folder / PROGRAMS).glob("*.json"))}
+    paths = sorted(path for path in (folder / PROGRAMS).glob("*.json") if not path.is_symlink())
+    files = {path: _parse(_ProgramFile, path) for path in paths}
     if not files:
         raise CheckpointError(f"{folder / PROGRAMS} holds no program: copy the whole checkpoint folder")
     _check_complete(folder, [file.id for file in files.values()], island_of)
@@ -230,7 +234,7 @@ def _artifacts(folder: Path, path: Path, file: _ProgramFile) -> tuple[dict[str, 
 
 def _artifact_folder(folder: Path, name: str) -> Path | None:
     """Where a program's large artifacts lie: beside its checkpoint, its run's output or where the run was started."""
-    if Path(name).name != name:
+    if Path(name).name != name or name == "..":
         return None
     bases = [folder, *folder.resolve().parents[:3]]
     found = (base / "artifacts" / name for base in bases)

@@ -266,16 +266,34 @@ def test_a_copy_without_its_original_and_a_lost_parent_are_told(checkpoint: Path
     assert any(note.startswith(f"{children} programs have a parent") for note in run.notes)
 
 
-def test_artifacts_are_read_beside_the_checkpoint_only(checkpoint: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../elsewhere", ".."])
+def test_artifacts_are_read_beside_the_checkpoint_only(checkpoint: Path, tmp_path: Path, name: str) -> None:
     secret = tmp_path / "elsewhere" / "secret"
     secret.parent.mkdir()
-    secret.write_text("not for models")
+    for path in (secret, checkpoint / "secret", checkpoint.parents[1] / "secret"):
+        path.write_text("not for models")
+    (checkpoint / "artifacts").mkdir()
     path = next(p for p in (checkpoint / "programs").iterdir() if json.loads(p.read_text())["artifact_dir"])
-    document = json.loads(path.read_text()) | {"artifact_dir": str(secret.parent), "id": "../elsewhere"}
+    document = json.loads(path.read_text()) | {"artifact_dir": str(secret.parent), "id": name}
     (checkpoint / "programs" / "odd.json").write_text(json.dumps(document))
     found = read_checkpoint(checkpoint)
     assert "not for models" not in repr(found)
     assert found.lost_artifacts == 1
+
+
+def test_a_link_is_no_program(checkpoint: Path, tmp_path: Path) -> None:
+    document = json.loads(next((checkpoint / "programs").iterdir()).read_text())
+    (tmp_path / "other.json").write_text(json.dumps(document | {"id": "other"}))
+    (checkpoint / "programs" / "other.json").symlink_to(tmp_path / "other.json")
+    assert "other" not in {program.id for program in read_checkpoint(checkpoint).programs}
+
+
+@pytest.mark.parametrize("field", ["last_iteration", "iteration_found"])
+def test_iterations_beyond_any_run_are_refused(checkpoint: Path, field: str) -> None:
+    path = checkpoint / "metadata.json" if field == "last_iteration" else next((checkpoint / "programs").iterdir())
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: 10**12}))
+    with pytest.raises(CheckpointError, match=rf"{field}: .*less than or equal to 50000"):
+        read_checkpoint(checkpoint)
 
 
 @st.composite
