@@ -49,7 +49,8 @@ class Endpoint(ModelConfig):
     endpoint: an OpenAI-compatible ``/v1`` URL. model: the name that the server knows it by (default: ``name``).
     api_key_env: name of an environment variable that holds the key; the key itself is never stored.
     timeout_s: for one whole answer. retries, retry_delay_s: how often a failed request is sent again, and the seconds
-    before the first time (doubled each time); ``None`` takes the client's own.
+    before the first time (doubled each time up to 20 s, or up to this where it is longer); ``None`` takes the client's
+    own.
     """
 
     endpoint: Annotated[str, Field(max_length=2_000)]
@@ -90,9 +91,11 @@ def open_client(
 ) -> OpenAIModel:
     """A client for an endpoint. timeout_s: where it has none. Close it. Raises :class:`MissingKey`."""
     usual = RetryPolicy()
+    pause = usual.base_s if endpoint.retry_delay_s is None else endpoint.retry_delay_s
     retry = RetryPolicy(
         attempts=usual.attempts if endpoint.retries is None else endpoint.retries + 1,
-        base_s=usual.base_s if endpoint.retry_delay_s is None else endpoint.retry_delay_s,
+        base_s=pause,
+        max_s=max(pause, usual.max_s),
     )
     timeout = timeout_s if endpoint.timeout_s is None else endpoint.timeout_s
     key = key_of(endpoint, environment)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Protocol
 
 import httpx
@@ -27,7 +29,6 @@ from evolve.transport import Answer, ConnectionBroken, HttpTransport, NotConnect
 
 _TOO_MANY_REQUESTS = 429
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # no database keeps NUL or lone surrogates as text
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _MAX_MESSAGE = 500
 _MAX_RETRY_AFTER_S = 120.0
 
@@ -243,7 +244,11 @@ class OpenAIModel:
 
 def proxy_may_reach(url: str) -> bool:
     """Whether the environment's proxy settings may apply: no proxy reaches this machine's own servers."""
-    return httpx.URL(url).host not in _LOOPBACK
+    host = httpx.URL(url).host
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host != "localhost"
 
 
 def _check(base_url: str, api_key: SecretStr | None) -> None:
@@ -281,6 +286,7 @@ def _json(answer: Answer) -> dict[str, Any]:
 def _retry_after(answer: Answer) -> float | None:
     found = next((value for name, value in answer.headers.items() if name.lower() == "retry-after"), "")
     try:
-        return float(found)
+        seconds = float(found)
     except ValueError:  # absent, or an HTTP date: fall back to backoff
         return None
+    return None if math.isnan(seconds) else seconds

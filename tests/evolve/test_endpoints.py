@@ -21,11 +21,18 @@ async def test_a_client_has_the_endpoints_key_and_times() -> None:
     endpoint = Endpoint(name="a-2", model="a", endpoint=f"{URL}/", api_key_env="SOME_API_KEY", retries=0, timeout_s=7)
     async with open_client(endpoint, {"SOME_API_KEY": "k1"}) as client:
         assert (client.base_url, client.model, client._timeout_s, client._retry.attempts) == (URL, "a", 7, 1)
-        assert client._headers() == {"Authorization": "Bearer k1"}
+        assert client._headers()["Authorization"] == "Bearer k1"
     assert "k1" not in repr(endpoint) + endpoint.model_dump_json()
     assert endpoint.as_model == ModelConfig(name="a-2")
     with pytest.raises(MissingKey, match="SOME_API_KEY is not set: export it"):
         open_client(endpoint, {})
+
+
+@pytest.mark.parametrize(("configured", "least", "most"), [(None, 0.25, 0.5), (2.0, 1.0, 2.0), (60.0, 30.0, 60.0)])
+async def test_a_client_waits_as_long_as_the_endpoint_says(configured: float | None, least: float, most: float) -> None:
+    async with open_client(Endpoint(name="a", endpoint=URL, retry_delay_s=configured), {}) as client:
+        assert least <= client._retry.delay(0, None) <= most
+        assert client._retry.delay(50, None) <= max(20.0, most)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from evolve.models import ModelRequestError, ModelUnavailable, OpenAIModel, RetryPolicy
+from evolve.models import ModelRequestError, ModelUnavailable, OpenAIModel, RetryPolicy, proxy_may_reach
 from evolve.request import Request
 from evolve.transport import Answer, ConnectionBroken, NotConnected
 from tests.evolve.http_server import serving
@@ -154,6 +154,22 @@ async def test_pauses_grow_with_jitter_and_obey_retry_after() -> None:
     for pause, longest in zip(script.pauses, (0.5, 1.0, 2.0), strict=False):
         assert longest / 2 <= pause <= longest
     assert script.pauses[3] == 7.0
+
+
+async def test_a_pause_that_is_no_number_is_not_waited_for() -> None:
+    script = Script(httpx.Response(503, headers={"Retry-After": "nan"}), choices("a", "b"))
+    await script.model().complete(TEXT)
+    assert 0.25 <= script.pauses[0] <= 0.5
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "[::1]"])
+def test_no_proxy_reaches_this_machine(host: str) -> None:
+    assert not proxy_may_reach(f"http://{host}:8000/v1")
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "models.example", "127.example", "[2001:db8::1]"])
+def test_a_proxy_may_reach_others(host: str) -> None:
+    assert proxy_may_reach(f"http://{host}:8000/v1")
 
 
 def test_a_pause_is_never_longer_than_allowed() -> None:
