@@ -142,7 +142,9 @@ class Members:
             return Pool(self)
         top = [self._row_of[number] for _, _, number in itertools.islice(self._order, min(elites, limit))]
         rows = np.sort(np.concatenate([np.array(top, dtype=np.int64), rng.integers(len(self), size=limit)]))
-        return Pool(self, rows[np.diff(rows, prepend=-1) > 0])
+        first = np.ones(len(rows), dtype=bool)  # of equal ones; np.unique takes ten times as long
+        np.not_equal(rows[1:], rows[:-1], out=first[1:])
+        return Pool(self, rows[first])
 
     def add(self, program: Program) -> None:
         """Append a program that is no member."""

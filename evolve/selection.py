@@ -8,6 +8,7 @@ and :mod:`evolve.crowding`.
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -42,7 +43,7 @@ def simplex_weights(d: int, concentration: float, rng: np.random.Generator, *, a
     favours about ``concentration`` components however many there are. Training draws from the same distribution.
     """
     weights = rng.dirichlet(np.full(d, concentration / d if alpha is None else alpha))
-    if not np.isfinite(weights).all():  # every gamma draw underflowed (tiny alpha): the limit is a corner
+    if not math.isfinite(weights.sum()):  # every gamma draw underflowed (tiny alpha): the limit is a corner
         weights = np.zeros(d)
         weights[rng.integers(d)] = 1.0
     return weights
