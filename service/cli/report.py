@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,6 +106,8 @@ def write_best(outcome: Outcome, folder: Path, suffixes: Sequence[str] = (".py",
             suffix = suffixes[i % len(suffixes)]
             path = folder / _safe(run.arm) / f"{_safe(run.task)}-s{run.seed}{suffix}"
             files = split_files(source)
+            if files is not None:
+                shutil.rmtree(path, ignore_errors=True)  # an earlier best program may have had other files
             texts = {path: source} if files is None else {path / name: text for name, text in files.items()}
             for file, text in texts.items():
                 file.parent.mkdir(parents=True, exist_ok=True)

@@ -99,3 +99,5 @@ def test_best_programs_get_safe_file_names(tmp_path: Path) -> None:
     assert written.read_text() == "pass\n"
     write_best(Outcome(curve=curve(), runs=[run], best={"7": join_files({"lib/b.py": "x\n"})}), tmp_path, [""])
     assert (tmp_path / "_x" / "HumanEval_0-s3" / "lib" / "b.py").read_text() == "x\n"
+    write_best(Outcome(curve=curve(), runs=[run], best={"7": join_files({"lib": "y\n"})}), tmp_path, [""])
+    assert [path.name for path in (tmp_path / "_x" / "HumanEval_0-s3").rglob("*")] == ["lib"]
