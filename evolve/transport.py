@@ -1,7 +1,7 @@
 """Sending one request to a model's server: plain HTTP on connections that are kept.
 
-aiohttp parses in C and finds a free connection in constant time: a request costs a third of the CPU time that it costs
-with httpx and, with a hundred in flight, a fiftieth.
+aiohttp parses in C and finds a free connection in constant time: a request costs about a third of the CPU time that it
+costs with httpx, and far less than that with a hundred in flight (docs/benchmarks.md).
 
 Exceptions::
 
