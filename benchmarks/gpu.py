@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +32,8 @@ from service.model_server import ModelServerError
 PHASES = ("torch-lora", "torch-full", "vllm-lora", "vllm-full")
 SHARES = {"checkpoint": 4.0, "torch-lora": 2.5, "torch-full": 3.0, "server": 3.0, "vllm-lora": 1.5, "vllm-full": 2.0}
 """Of the time that is left when a phase starts, relative to those of the phases after it."""
+SERVED = "served"
+"""The folder whose weights a server's reload replaces; the initial model is read again after a resume."""
 CLEANUP_S = 10.0
 """Of the whole time, kept for stopping things and for printing."""
 
@@ -150,7 +153,8 @@ def _serve(found: Check, phases: list[str]) -> None:
     with ExitStack() as stack:
         try:
             limit = found.share("server")
-            server = stack.enter_context(sampling_server(found.folder / "model", start_timeout_s=limit))
+            served = shutil.copytree(found.folder / "model", found.folder / SERVED)
+            server = stack.enter_context(sampling_server(served, start_timeout_s=limit))
         except ModelServerError as error:
             found.notes["server"] = str(error).splitlines()[0]
             print(f"server: {found.notes['server']}", file=sys.stderr)
@@ -177,7 +181,9 @@ def phase(arguments: argparse.Namespace) -> None:
         return
     lora, endpoint = name.endswith("lora"), arguments.endpoint
     output = folder / name
-    config = phase_config(preset, folder / "model", output, arguments.device, lora=lora, endpoint=endpoint)
+    weights = output / "adapters" if lora else folder / SERVED
+    server = None if endpoint is None else (endpoint, weights)
+    config = phase_config(preset, folder / "model", output, arguments.device, lora=lora, server=server)
     run_phase(config, deadline, report)
 
 

@@ -94,14 +94,15 @@ def write_checkpoint(folder: Path, preset: Preset) -> int:
 
 
 def phase_config(
-    preset: Preset, checkpoint: Path, output: Path, device: str, *, lora: bool, endpoint: str | None
+    preset: Preset, checkpoint: Path, output: Path, device: str, *, lora: bool, server: tuple[str, Path] | None
 ) -> TrainConfig:
-    """The configuration of a way to train; ``endpoint``: of a vLLM server, ``None``: the torch sampler."""
+    """The configuration of a way to train; server: a vLLM server's endpoint and the folder by which it gets weights,
+    ``None``: the torch sampler.
+    """
     sampler: dict[str, Any] = {"kind": "torch"}
-    if endpoint is not None:
-        weights = output / "adapters" if lora else checkpoint
-        way = {"sync": "lora" if lora else "reload", "weights": weights}
-        sampler = {"kind": "vllm", "endpoint": endpoint, "model": NAME, **way}
+    if server is not None:
+        way = {"sync": "lora" if lora else "reload", "weights": server[1]}
+        sampler = {"kind": "vllm", "endpoint": server[0], "model": NAME, **way}
     train = {
         "kind": "rl",
         "steps": preset.steps,

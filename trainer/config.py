@@ -214,6 +214,12 @@ class TrainConfig(StrictModel):
         if self.train.kind == "rl" and self.train.sampler.kind == "vllm":
             if (self.train.sampler.sync == "lora") != (self.lora is not None):
                 raise ValueError("`train.sampler.sync` must be `lora` with `lora`, and `reload` with full fine-tuning")
+            if (
+                self.lora is None
+                and self.init is not None
+                and self.train.sampler.weights.resolve() == self.init.resolve()
+            ):
+                raise ValueError("`train.sampler.weights` must be a copy of `init`, since it is overwritten")
             if self.train.temperature != 1.0:
                 raise ValueError("`train.temperature` must be 1 with vLLM, which reports log-probabilities at 1")
         return self

@@ -89,9 +89,13 @@ def test_rollouts_are_there_again_after_a_crash(base: Path, tmp_path: Path) -> N
     assert store.load(3) is None
 
 
-def test_a_servers_weights_are_sent_the_way_that_fits_the_training(rl_config: Configure, tmp_path: Path) -> None:
+def test_a_servers_weights_are_sent_the_way_that_fits_the_training(
+    base: Path, rl_config: Configure, tmp_path: Path
+) -> None:
     server = {"kind": "vllm", "endpoint": "http://127.0.0.1:9/v1", "model": "a", "weights": "w"}
     with pytest.raises(ValueError, match="must be `lora` with `lora`"):
         rl_config(tmp_path, train={"sampler": {**server, "sync": "lora"}})
     with pytest.raises(ValueError, match=r"`train\.temperature` must be 1 with vLLM"):
         rl_config(tmp_path, train={"sampler": {**server, "sync": "reload"}, "temperature": 0.7})
+    with pytest.raises(ValueError, match=r"`train\.sampler\.weights` must be a copy of `init`"):
+        rl_config(tmp_path, train={"sampler": {**server, "sync": "reload", "weights": base}})
