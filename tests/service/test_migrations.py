@@ -39,6 +39,26 @@ async def test_down_leaves_nothing_and_up_works_again(database_url: str) -> None
     assert left() == before
 
 
+async def test_runs_of_an_older_service_are_kept_up_and_down(database_url: str) -> None:
+    await undo(database_url, "0002")
+    search = """
+        INSERT INTO searches (name, iterations, seeds, tasks, task_summaries, arms, arm_summaries, config)
+        VALUES ('old', 5, '{0}', '[]', '[]', '[]', '[]', '{}') RETURNING id
+    """
+    run = "INSERT INTO runs (search_id, arm, task, seed, status, best) VALUES (%s, 0, 0, 0, 'done', 0.5)"
+    with psycopg.connect(conninfo(database_url)) as connection:
+        found = connection.execute(search).fetchone()
+        assert found is not None
+        connection.execute(run, found)
+    await migrate(database_url)
+    with psycopg.connect(conninfo(database_url)) as connection:
+        assert connection.execute("SELECT best, ended, cost FROM runs").fetchall() == [(0.5, None, 0.0)]
+        connection.execute("UPDATE runs SET ended = 'cost', cost = 1.5")
+    await undo(database_url, "0002")
+    with psycopg.connect(conninfo(database_url)) as connection:
+        assert connection.execute("SELECT status, best FROM runs").fetchall() == [("done", 0.5)]
+
+
 async def test_starting_twice_at_once_migrates_once(database_url: str) -> None:
     await undo(database_url)
     code = "import asyncio, sys; from service.db.migrate import migrate; asyncio.run(migrate(sys.argv[1]))"
