@@ -44,7 +44,6 @@ class HereEvaluator:
     def __init__(self, task: OpenEvolveTask) -> None:
         self._task, self._components = task, task.components
         self._folder = tempfile.TemporaryDirectory(prefix="vpo-benchmark-")
-        self._candidate = Path(self._folder.name) / "candidate.py"  # one at a time: nothing is awaited
         source = Path(self._folder.name) / "evaluator.py"
         source.write_text(task.files["evaluator.py"], encoding="utf-8")
         spec = importlib.util.spec_from_file_location("benchmark_evaluator", source)
@@ -55,8 +54,10 @@ class HereEvaluator:
         self._evaluate: Callable[[str], dict[str, float]] = module.evaluate
 
     async def evaluate(self, source: str) -> Evaluation:
-        self._candidate.write_text(source, encoding="utf-8")
-        metrics = self._evaluate(str(self._candidate))
+        with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as file:  # a new one each time, as there
+            file.write(source)
+            file.flush()
+            metrics = self._evaluate(file.name)
         if not self._components:
             self._components = component_names(self._task, metrics)
         return evaluation_of_metrics(
