@@ -19,6 +19,7 @@ _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`]*)")
 _LABEL = re.compile(r"^(?:\d+[.)]\s+)?(?:(?:file ?name|file|path)[\s:=]+)?", re.IGNORECASE)
 _LOOKS_LIKE_A_PATH = re.compile(r"(?=.*/|.*\.[A-Za-z])[\w.+@~\\/-]*\w")
 _ORNAMENTS = re.compile(r"[`*'\"]")
+_MOST_NESTED = 16  # each fence is searched for its end: what a model repeats without one must not cost hours
 _AROUND = " \t\r#:;,-=<>()[]{}"
 
 
@@ -34,7 +35,7 @@ class Part:
 def read_parts(answer: str, known: Collection[str]) -> list[Part]:
     """The parts of an answer in order. known: the program's paths.
 
-    Raises :class:`evolve.edits.Refused` for a fence that is not closed.
+    Raises :class:`evolve.edits.Refused` for a fence that is not closed, or is within too many others.
     """
     reader = _Reader(answer.replace("\r\n", "\n").split("\n"), known)
     return list(reader.parts())
@@ -44,9 +45,10 @@ class _Reader:
     def __init__(self, lines: list[str], known: Collection[str]) -> None:
         self._lines, self._known = lines, known
         self._opens = list(map(has_diff_blocks, lines))  # a SEARCH/REPLACE block
+        self._closes = list(map(closes_block, lines))
         self._near = ""  # the last line of the text around that is not blank, or a fence's words
         self._path: str | None = None  # of the block before
-        self._ends: set[int] = set()  # of fences around blocks
+        self._ends: list[int] = []  # of fences around blocks
 
     def parts(self) -> Iterator[Part]:
         at = 0
@@ -60,7 +62,7 @@ class _Reader:
                 if end is None:
                     return
                 if any(self._opens[at + 1 : end]):
-                    self._ends.add(end)
+                    self._enter(at, end)
                     self._near = self._path_of(self._near, fence[2]) or ""
                     at += 1
                     continue
@@ -75,6 +77,11 @@ class _Reader:
                 self._near = line if line.strip() else self._near
                 at += 1
 
+    def _enter(self, at: int, end: int) -> None:
+        self._ends = [*(each for each in self._ends if each > at), end]
+        if len(self._ends) > _MOST_NESTED:
+            raise Refused(Outcome.MALFORMED, f"the code block in line {at + 1} of the answer is within too many others")
+
     def _whole(self, words: str, body: list[str]) -> Part:
         path = self._path_of(self._near, words)
         if path is None and body:  # a comment with the name, on the first line of the file itself
@@ -84,7 +91,7 @@ class _Reader:
 
     def _end_of_block(self, at: int) -> int:
         """The line after a SEARCH/REPLACE block; the end of the answer where it is not closed."""
-        ends = (i + 1 for i in range(at + 1, len(self._lines)) if closes_block(self._lines[i]))
+        ends = (i + 1 for i in range(at + 1, len(self._lines)) if self._closes[i])
         return next(ends, len(self._lines))
 
     def _end_of_fence(self, at: int, ticks: str) -> int | None:

@@ -122,6 +122,11 @@ def test_a_fence_may_hold_another_one_if_it_is_longer() -> None:
             "main.py: block 1 is not in the program",
         ),
         ("main.py\n" + block("", "x"), Outcome.EMPTY_SEARCH, "main.py"),
+        (
+            ("```x\n" + block("x", "y")) * 8_000 + "```\n" * 8_000,  # not after minutes
+            Outcome.MALFORMED,
+            "within too many others",
+        ),
     ],
 )
 def test_bad_answers_have_names(answer: str, outcome: Outcome, detail: str) -> None:
@@ -141,6 +146,12 @@ def test_new_files_where_the_task_allows_them() -> None:
     for path in ("/etc/passwd", "../up.py", "evaluator.py", "main.py/x.py", "a\\b.py"):
         assert edited(fenced(path, NEW_B), new_files=True).outcome == Outcome.BAD_FILE, path
     assert edited("new.py\n" + block("x", "y"), new_files=True).outcome == Outcome.UNKNOWN_FILE
+
+
+def test_fences_that_are_all_closed_are_not_within_each_other() -> None:
+    blocks = [block(f"x = {i}", f"x = {i + 1}") for i in range(40)]  # each edits what the one before wrote
+    answer = "main.py\n" + "".join(f"```python\n{text}```\n" for text in blocks)
+    assert changed(answer, {"main.py": "x = 0\n"}) == {"main.py": "x = 40\n"}
 
 
 def test_too_many_or_too_long() -> None:
