@@ -37,6 +37,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     Raises ``ValueError`` where ``path`` is there already and not an empty folder.
     """
     check_unused(path)
+    path = path.resolve()  # "." has no name, and a link cannot be replaced by a folder
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.part-") as where:
         part = Path(where) / path.name

@@ -175,6 +175,18 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert out.stat().st_mode & 0o777 == tmp_path.joinpath("a").stat().st_mode & 0o777
 
 
+def test_the_folder_may_be_this_one_or_a_link_to_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, link = tmp_path / "here", tmp_path / "link"
+    here.mkdir()
+    link.symlink_to(here)
+    monkeypatch.chdir(here)
+    for path in (Path(), link):
+        with written_whole(path) as part:
+            (part / "file").write_text("whole")
+        (here / "file").unlink()
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["here", "link"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
