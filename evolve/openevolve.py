@@ -46,30 +46,12 @@ _ALWAYS_SO: dict[str, tuple[Any, ...]] = {
 
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]
-Timeout = Annotated[float, Field(gt=0.0, le=86_400.0)]
-Retries = Annotated[int, Field(ge=0, le=100)]
-RetryDelay = Annotated[float, Field(ge=0.0, le=3_600.0)]
 Url = Annotated[str, Field(pattern=r"^https?://[^/@\s]+(/\S*)?$", max_length=2_000)]  # without a password
 Reference = Annotated[str, Field(pattern=REFERENCE.pattern)]
 
 
-class ModelEntry(StrictModel):
-    """One model of an ensemble. weight: how often it is asked. What it does not say, ``llm`` says for all."""
-
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-    weight: Weight = 1.0
-    api_base: Url | None = None
-    api_key: Reference | None = None
-    temperature: Temperature | None = None
-    top_p: TopP | None = None
-    max_tokens: MaxTokens | None = None
-    timeout: Timeout | None = None
-    retries: Retries | None = None
-    retry_delay: RetryDelay | None = None
-
-
-class LLMSettings(StrictModel):
-    """The models and generation parameters.
+class _ModelSettings(StrictModel):
+    """How a model is asked, and where.
 
     temperature in [0, 2], top_p in (0, 1], max_tokens per completion. timeout: seconds of one answer. retries, and
     retry_delay in seconds: after a failed request. api_key: the name of an environment variable, as ``${NAME}``.
@@ -78,11 +60,23 @@ class LLMSettings(StrictModel):
     temperature: Temperature | None = None
     top_p: TopP | None = None
     max_tokens: MaxTokens | None = None
-    timeout: Timeout | None = None
-    retries: Retries | None = None
-    retry_delay: RetryDelay | None = None
+    timeout: Annotated[float, Field(gt=0.0, le=86_400.0)] | None = None
+    retries: Annotated[int, Field(ge=0, le=100)] | None = None
+    retry_delay: Annotated[float, Field(ge=0.0, le=3_600.0)] | None = None
     api_base: Url | None = None
     api_key: Reference | None = None
+
+
+class ModelEntry(_ModelSettings):
+    """One model of an ensemble. weight: how often it is asked. What it does not say, ``llm`` says for all."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    weight: Weight = 1.0
+
+
+class LLMSettings(_ModelSettings):
+    """The models, and what holds for all of them."""
+
     models: Annotated[tuple[ModelEntry, ...], Field(max_length=16)] = ()
 
 

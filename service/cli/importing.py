@@ -21,9 +21,21 @@ from evolve.task import OpenEvolveTask
 from sandbox.runner import Sandbox
 from service.cli.arms import open_arms, parse_choice
 from service.cli.failing import run_command
+from service.cli.options import (
+    AnswersOption,
+    ConfigOption,
+    EditOption,
+    KeyOption,
+    LagOption,
+    NameOption,
+    SamplesOption,
+    SeedOption,
+    TemperatureOption,
+)
 from service.cli.report import print_left_out
 from service.cli.resume import resume_here
 from service.cli.search import Plan, exit_status, read_search_config, report
+from service.cli.stored import JsonOption
 from service.folder import KeptSearch, SearchFolder, check_unused, written_whole
 from service.settings import Settings
 from service.spec import SearchSpec
@@ -64,28 +76,17 @@ def import_checkpoint(
     iterations: Annotated[
         int, typer.Option("--iterations", "-i", min=1, help="Iterations after those that are imported.")
     ] = 50,
-    seed: Annotated[list[int] | None, typer.Option(help="Seed; repeat it for more runs. (default: 0)")] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=1, help="Completions per request. (default: as few as give all models equal evaluations)"),
-    ] = None,
-    answers: Annotated[int, typer.Option(min=1, help="Answers per completion, for models without vpo.json.")] = 1,
-    lag: Annotated[
-        int | None, typer.Option(min=1, help="Iterations of one run in flight at once. (default: 1)")
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="Sampling temperature. (default: the task's, else 1)")
-    ] = None,
-    edit: Annotated[
-        str | None, typer.Option(help="whole (programs) or diff (SEARCH/REPLACE). (default: the task's, else whole)")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="YAML file with any fields of the search configuration.")] = None,
-    api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable with the models' API key; its name ends in _API_KEY.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the search. (default: the task's)")] = None,
+    seed: SeedOption = None,
+    samples: SamplesOption = None,
+    answers: AnswersOption = 1,
+    lag: LagOption = None,
+    temperature: TemperatureOption = None,
+    edit: EditOption = None,
+    config: ConfigOption = None,
+    api_key_env: KeyOption = None,
+    name: NameOption = None,
     start: Annotated[bool, typer.Option("--start", help="Also go on with the search at once.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Take over a run of OpenEvolve 0.4 from its CHECKPOINT, to go on with it by vpo resume.
 

@@ -24,6 +24,17 @@ from evolve.suite import Suite, load_suite
 from evolve.task import OpenEvolveTask, TestsTask
 from service.cli.arms import ModelChoice, open_arms, parse_choice
 from service.cli.failing import FAILED, INTERRUPTED, run_command
+from service.cli.options import (
+    AnswersOption,
+    ConfigOption,
+    EditOption,
+    KeyOption,
+    LagOption,
+    NameOption,
+    SamplesOption,
+    SeedOption,
+    TemperatureOption,
+)
 from service.cli.progress import Progress, stop_on_signals
 from service.cli.report import print_left_out, rejection_lines, summary_table, write_best, write_csv, write_png
 from service.client import RemoteSearcher, ServiceClient
@@ -90,28 +101,17 @@ def search(
         ),
     ],
     iterations: Annotated[int, typer.Option("--iterations", "-i", min=1, help="Iterations of each run.")] = 50,
-    seed: Annotated[
-        list[int] | None, typer.Option(help="Seed; repeat it for more runs of each task. (default: 0)")
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=1, help="Completions per request. (default: as few as give all models equal evaluations)"),
-    ] = None,
-    answers: Annotated[int, typer.Option(min=1, help="Answers per completion, for models without vpo.json.")] = 1,
-    lag: Annotated[
-        int | None, typer.Option(min=1, help="Iterations of one run in flight at once. (default: 1)")
-    ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Sampling temperature. (default: 1)")] = None,
-    edit: Annotated[
-        str | None, typer.Option(help="whole (programs) or diff (SEARCH/REPLACE). (default: whole)")
-    ] = None,
+    seed: SeedOption = None,
+    samples: SamplesOption = None,
+    answers: AnswersOption = 1,
+    lag: LagOption = None,
+    temperature: TemperatureOption = None,
+    edit: EditOption = None,
     strategy: Annotated[str | None, typer.Option(help="evolve, or sample (no parents). (default: evolve)")] = None,
-    config: Annotated[Path | None, typer.Option(help="YAML file with any fields of the search configuration.")] = None,
+    config: ConfigOption = None,
     service: Annotated[str | None, typer.Option(help="URL of a running `vpo serve` to search on.")] = None,
-    api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable with the models' API key; its name ends in _API_KEY.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the search. (default: the suite's)")] = None,
+    api_key_env: KeyOption = None,
+    name: NameOption = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder to keep the search in, with curve.csv, curve.png and each run's best program."),
