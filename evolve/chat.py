@@ -25,6 +25,7 @@ SYSTEM = (
 )
 _PARTS = ("statement", "tests", "parent", "artifacts", "inspirations", "history", "notes")
 _LEAST_CHARS = 200
+_MARKS = {"passed": "+", None: "?"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,8 +153,9 @@ def _preamble(context: PromptContext, budget: Budget) -> str:
 def _tests(context: PromptContext, budget: Budget) -> str:
     lines: list[str] = []
     if context.parent and len(context.tests) > 1:
-        marks = "".join("+" if test.status == "passed" else "-" for test in context.tests)
-        lines.append(f"Verdicts on the current program, in order (+ passed): {clip(marks, budget.test)}")
+        marks = "".join(_MARKS.get(test.status, "-") for test in context.tests)
+        signs = "+ passed, ? not run" if "?" in marks else "+ passed"
+        lines.append(f"Verdicts on the current program, in order ({signs}): {clip(marks, budget.test)}")
     # Failures first: they are what there is to mend, and the first to be worth the room.
     tests = sorted(context.tests, key=lambda test: test.status == "passed")
     room = budget.tests

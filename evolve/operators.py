@@ -17,6 +17,8 @@ import numpy as np
 from evolve.prompts import ShownTest
 
 IMPROVE = "improve"
+_NOT_FAILED = (None, "passed")
+"""Statuses of tests that a program is not known to fail; ``None``: not run."""
 
 
 class Operator(Protocol):
@@ -76,7 +78,7 @@ class _Crossover:
         self, tests: Sequence[ShownTest], mate: Sequence[ShownTest], rng: np.random.Generator
     ) -> tuple[str, ...] | None:
         pairs = zip(tests, mate, strict=True)
-        return tuple(own.name for own, other in pairs if other.status == "passed" != own.status)
+        return tuple(own.name for own, other in pairs if other.status == "passed" and own.status not in _NOT_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class _Repair:
     def focus(
         self, tests: Sequence[ShownTest], mate: Sequence[ShownTest], rng: np.random.Generator
     ) -> tuple[str, ...] | None:
-        failing = [test.name for test in tests if test.status not in (None, "passed")]
+        failing = [test.name for test in tests if test.status not in _NOT_FAILED]
         return (failing[int(rng.integers(len(failing)))],) if failing else None
 
 

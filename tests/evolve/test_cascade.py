@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evolve.cascade import CascadeEvaluator, hopeless, search_evaluator
+from evolve.chain import ChainFormat
+from evolve.chat import render_chat
 from evolve.config import CascadeConfig, SearchConfig
 from evolve.driver import MemoryStore, run_search
 from evolve.evaluator import TestsEvaluator
@@ -21,7 +23,7 @@ from evolve.program import Reply
 from evolve.randomness import generator
 from evolve.request import Request
 from evolve.search import Search
-from evolve.task import OpenEvolveTask, TestsTask
+from evolve.task import OpenEvolveTask, TestsTask, prompt_context
 from sandbox.runner import Sandbox
 from sandbox.verdict import Status, Verdict
 from tests.evolve.builders import program
@@ -151,3 +153,7 @@ def test_prompts_say_nothing_about_tests_that_were_not_run() -> None:
     assert [(test.status, test.message) for test in shown] == [("wrong", "a"), ("passed", ""), (None, "")]
     assert a_task.hidden_failed(found) == 0
     assert OPERATORS["repair"].focus(shown, (), generator(0)) == ("t00",)
+    better = a_task.prompt_tests(program(2, [1, 1, 1, 1]).evaluation)
+    assert OPERATORS["crossover"].focus(shown, better, generator(0)) == ("t00",)
+    text = render_chat(prompt_context(a_task, program(1, [0, 1, 0, 0], statuses=statuses)), ChainFormat(m=1))[-1]
+    assert "in order (+ passed, ? not run): -+?" in text["content"]
