@@ -4,38 +4,23 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.figures import Figure
-from benchmarks.studies import listed, upto
+from benchmarks.studies import CURVES, Floats, Run, listed, passed, problem_table, upto
 from evolve.metrics import bootstrap_interval, mean_interval
 
-Floats = NDArray[np.float64]
-Run = dict[str, Any]
 Runs = Mapping[str, Mapping[str, Sequence[Run]]]
 
-CURVES = ("pass_at_t", "best_at_t", "coverage_at_t")
 _ENDS = ("mean", "low", "high")
 _CURVE_FIELDS = [curve if end == "mean" else f"{curve}_{end}" for curve in CURVES for end in _ENDS]
 CSV_FIELDS = ("arm", "method", "t", "runs", "solved", "evaluations", "tokens", *_CURVE_FIELDS)
-
-
-def _passed(run: Run, horizon: int) -> list[float]:
-    return [float(run["solved_at"] is not None and t >= run["solved_at"]) for t in range(horizon + 1)]
-
-
-_VALUES: dict[str, Callable[[Run, int], Sequence[float]]] = {
-    "pass_at_t": _passed,
-    "best_at_t": lambda run, horizon: upto(run["best"], horizon),
-    "coverage_at_t": lambda run, horizon: upto(run["coverage"], horizon),
-}
 
 
 def summarise(runs: Runs, horizon: int) -> dict[str, Any]:
@@ -52,14 +37,6 @@ def summarise(runs: Runs, horizon: int) -> dict[str, Any]:
     return {"series": series, "differences": _differences(tables)}
 
 
-def problem_table(runs: Sequence[Run], curve: str, horizon: int) -> Floats:
-    """A curve of every problem, seeds averaged; shape (problems, horizon + 1), each in [0, 1]."""
-    by_problem: dict[str, list[Sequence[float]]] = {}
-    for run in runs:
-        by_problem.setdefault(run["task"], []).append(_VALUES[curve](run, horizon))
-    return np.array([np.mean(values, axis=0) for values in by_problem.values()])
-
-
 def _series(arm: str, method: str, runs: Sequence[Run], tables: Mapping[str, Floats], horizon: int) -> dict[str, Any]:
     curves = {}
     for name, table in tables.items():
@@ -70,7 +47,7 @@ def _series(arm: str, method: str, runs: Sequence[Run], tables: Mapping[str, Flo
         name: np.sum([upto(run[key], horizon) for run in runs], axis=0).astype(int).tolist()
         for name, key in (("evaluations", "evaluated"), ("tokens", "tokens"))
     }
-    solved = np.sum([_passed(run, horizon) for run in runs], axis=0).astype(int).tolist()
+    solved = np.sum([passed(run, horizon) for run in runs], axis=0).astype(int).tolist()
     return {"arm": arm, "method": method, "runs": len(runs), "solved": solved, **spent, "curves": curves}
 
 

@@ -17,7 +17,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import Figure, machine
-from benchmarks.studies import Study, carry_out, checkpoint_identity, listed, read_runs, serve_checkpoint
+from benchmarks.studies import (
+    Run,
+    Study,
+    carry_out,
+    checkpoint_identity,
+    listed,
+    problem_table,
+    read_runs,
+    serve_checkpoint,
+)
 from evolve.config import STRATEGY_NAMES, OperatorsConfig, SelectionConfig
 from evolve.manifest import Manifest, read_manifest
 from evolve.metrics import best_at_t, mean_interval, solved_by_t
@@ -43,18 +52,37 @@ METHODS: dict[str, dict[str, Any]] = {
     "cascade": {"cascade": {"first": 6, "threshold": 0.3}},
 }
 """Search settings by method; ``mixed`` is the default weighting of strategies."""
+_ENDS = {"solved": "pass_at_t", "best": "best_at_t"}
 DEFAULT_METHODS = ("mixed", "sample", "elite", "lexicase", "dirichlet", "complement")
 
 
-def summarise(runs: Sequence[dict[str, Any]], horizon: int) -> dict[str, Any]:
-    """One method's curves and figures over its runs; an interval is ``[mean, low, high]``."""
+def summarise(runs: Mapping[str, Sequence[Run]], horizon: int) -> dict[str, dict[str, Any]]:
+    """Curves and figures of every method over its runs, and how it differs from the first method.
+
+    An interval is ``[mean, low, high]``. Those of ``solved``, ``best`` and their differences are over problems, seeds
+    averaged.
+    """
+    ends = {
+        method: {label: problem_table(found, curve, horizon)[:, -1] for label, curve in _ENDS.items()}
+        for method, found in runs.items()
+    }
+    first = next(iter(ends.values()))
+    return {
+        method: {
+            **{label: listed(mean_interval(values)) for label, values in its_ends.items()},
+            "difference": {label: listed(mean_interval(its_ends[label] - first[label])) for label in _ENDS},
+            **_totals(runs[method], horizon),
+        }
+        for method, its_ends in ends.items()
+    }
+
+
+def _totals(runs: Sequence[Run], horizon: int) -> dict[str, Any]:
     solved = solved_by_t([run["solved_at"] for run in runs], horizon)
     best = best_at_t([run["best"] for run in runs], horizon)
     names = ("coverage", "diversity", "qd_score", "edit_success")
     return {
         "runs": len(runs),
-        "solved": listed(mean_interval([float(run["solved_at"] is not None) for run in runs])),
-        "best": listed(mean_interval([run["best"][-1] for run in runs])),
         **{name: listed(mean_interval([run["figures"][name] for run in runs])) for name in names},
         "evaluations": int(sum(run["evaluations"] for run in runs)),
         "tests": int(sum(run["tests"] for run in runs)),
@@ -138,7 +166,12 @@ async def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
         async with served(arguments) as (model, manifest):
             await carry_out(study, model, manifest, output, runs_at_once=arguments.runs_at_once, jails=arguments.jails)
     runs = read_runs(study, output)
-    return {method: summarise(runs[method], study.iterations) for method in study.methods}
+    return summarise(runs, study.iterations)
+
+
+def _shown(interval: Sequence[float], sign: str = "") -> str:
+    mean, low, high = (f"{value:{sign}.2f}" for value in interval)
+    return f"{mean} [{low}, {high}]"
 
 
 def main() -> None:
@@ -150,13 +183,16 @@ def main() -> None:
     if arguments.json:
         found = [figure.as_json() for figure in figures(summary)]
         return print(json.dumps({"figures": found, "machine": machine(), "study": summary}, indent=2))
-    print(f"{'method':<22}{'runs':>6}{'solved':>8}  {'best@t':<24}{'coverage':>9}{'tests':>9}{'tokens':>11}")
+    first = next(iter(summary))
+    print(
+        f"{'method':<22}{'runs':>6}{'solved':>8}  {'solved - ' + first:<24}{'best@t':<24}{'best@t - ' + first:<24}"
+        f"{'coverage':>9}{'tests':>9}{'tokens':>11}"
+    )
     for method, row in summary.items():
-        mean, low, high = row["best"]
-        best = f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+        solved, best = (_shown(row["difference"][label], "+") for label in _ENDS)
         print(
-            f"{method:<22}{row['runs']:>6}{row['solved_at_t'][-1]:>8}  {best:<24}{row['coverage'][0]:>9.3f}"
-            f"{row['tests']:>9}{row['tokens']:>11}"
+            f"{method:<22}{row['runs']:>6}{row['solved_at_t'][-1]:>8}  {solved:<24}{_shown(row['best']):<24}{best:<24}"
+            f"{row['coverage'][0]:>9.3f}{row['tests']:>9}{row['tokens']:>11}"
         )
     return None
 

@@ -10,11 +10,14 @@ import asyncio
 import hashlib
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evolve.cascade import search_evaluator
 from evolve.config import SearchConfig
@@ -30,6 +33,10 @@ from sandbox.runner import Sandbox
 from service.model_server import ModelServer
 
 AnyTask = TestsTask | OpenEvolveTask
+Floats = NDArray[np.float64]
+Run = dict[str, Any]
+"""A finished run, as :func:`run_one` describes it."""
+CURVES = ("pass_at_t", "best_at_t", "coverage_at_t")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,6 +161,26 @@ def read_runs(study: Study, output: Path) -> dict[str, list[dict[str, Any]]]:
 def upto(values: Sequence[float], horizon: int) -> list[float]:
     """A run's curve for t = 0..horizon: one that ended early keeps its last value."""
     return [*values, *[values[-1]] * (horizon + 1 - len(values))][: horizon + 1]
+
+
+def passed(run: Run, horizon: int) -> list[float]:
+    """Whether a run had solved its task by each t = 0..horizon, as 0 or 1."""
+    return [float(run["solved_at"] is not None and t >= run["solved_at"]) for t in range(horizon + 1)]
+
+
+_VALUES: dict[str, Callable[[Run, int], Sequence[float]]] = {
+    "pass_at_t": passed,
+    "best_at_t": lambda run, horizon: upto(run["best"], horizon),
+    "coverage_at_t": lambda run, horizon: upto(run["coverage"], horizon),
+}
+
+
+def problem_table(runs: Sequence[Run], curve: str, horizon: int) -> Floats:
+    """A curve of every problem, seeds averaged; shape (problems, horizon + 1), each in [0, 1]."""
+    by_problem: dict[str, list[Sequence[float]]] = {}
+    for run in runs:
+        by_problem.setdefault(run["task"], []).append(_VALUES[curve](run, horizon))
+    return np.array([np.mean(values, axis=0) for values in by_problem.values()])
 
 
 def listed(interval: Interval) -> list[float]:

@@ -57,13 +57,28 @@ async def test_a_study_is_carried_out_once_and_summed_up(tmp_path: Path) -> None
     await carry_out(plan, model, None, tmp_path, runs_at_once=2, jails=1)
     assert model.asked == 6
     assert not plan.missing(tmp_path)
-    summary = {method: summarise(runs, 4) for method, runs in read_runs(plan, tmp_path).items()}
+    summary = summarise(read_runs(plan, tmp_path), 4)
     assert summary["elite"]["solved_at_t"] == [0, 0, 0, 1, 1]
     assert summary["elite"]["best"] == [1.0, 1.0, 1.0]
     assert summary["sample"]["tokens"] == 21
+    assert summary["sample"]["difference"]["solved"] == [0.0, 0.0, 0.0]
     named = {figure.name: figure.value for figure in figures(summary)}
     assert named["sample_solved"] == named["sample_best_at_t_low"] == 1.0
     assert json.dumps(summary)
+
+
+def test_methods_are_compared_over_the_same_problems() -> None:
+    def run(task: str, seed: int, solved_at: int | None, best: float) -> dict[str, Any]:
+        figures = dict.fromkeys(("coverage", "diversity", "qd_score", "edit_success"), 0.5)
+        spent = {"tokens": [0, 7], "evaluations": 1, "tests": 2}
+        return {"task": task, "seed": seed, "solved_at": solved_at, "best": [0.0, best], "figures": figures} | spent
+
+    first = [run("easy", 0, 1, 1.0), run("easy", 1, 1, 1.0), run("hard", 0, None, 0.2), run("hard", 1, None, 0.2)]
+    other = [run("easy", 0, None, 0.9), run("easy", 1, 1, 1.0), run("hard", 0, None, 0.15), run("hard", 1, None, 0.15)]
+    row = summarise({"mixed": first, "sample": other}, 1)["sample"]
+    assert row["solved"][0] == 0.25
+    assert row["difference"]["solved"] == [-0.25, -0.5, 0.0]  # a problem's seeds are averaged
+    assert row["difference"]["best"] == [-0.05, -0.05, -0.05]  # apart by as much in both, however hard they are
 
 
 def test_a_stored_run_counts_only_where_it_would_be_the_same() -> None:
