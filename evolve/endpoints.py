@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import httpx
 from pydantic import Field, SecretStr, field_validator
 
 from evolve.config import ModelConfig
 from evolve.models import OpenAIModel, RetryPolicy
+from evolve.transport import check_url
 
 KEY_SUFFIX = "_API_KEY"
 DEFAULT_TIMEOUT_S = 300.0
@@ -18,19 +18,6 @@ DEFAULT_TIMEOUT_S = 300.0
 
 class MissingKey(ValueError):  # noqa: N818 (a state)
     """The environment variable that should hold a model's key is not set."""
-
-
-def check_url(value: str) -> str:
-    """A usable ``/v1`` URL, without a slash at its end. Raises ``ValueError``."""
-    try:
-        url = httpx.URL(value)
-    except httpx.InvalidURL as error:
-        raise ValueError(f"unusable URL ({error}): write it like http://127.0.0.1:8000/v1") from None
-    if url.userinfo:
-        raise ValueError("the URL must not contain a user name or password: use api_key_env")
-    if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError("must be a URL like http://127.0.0.1:8000/v1")
-    return value.rstrip("/")
 
 
 def check_key_variable(value: str | None) -> str | None:

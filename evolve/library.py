@@ -23,11 +23,12 @@ from evolve.driver import MemoryStore, RunSummary, run_search
 from evolve.ensemble import Ensemble
 from evolve.history import RunTrace, trace
 from evolve.manifest import Manifest, read_manifest
-from evolve.models import ModelClient, ModelUnavailable, OpenAIModel, proxy_may_reach
+from evolve.models import ModelClient, ModelUnavailable, OpenAIModel
 from evolve.openevolve_models import configured_models
 from evolve.program import IterationRecord, Program
 from evolve.search import Search
 from evolve.task import OpenEvolveTask, Task, TestsTask, load_task
+from evolve.transport import proxy_may_reach
 from sandbox.runner import Sandbox
 
 if TYPE_CHECKING:

@@ -17,15 +17,21 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Any, Protocol
 
-import httpx
 from pydantic import SecretStr
 
 from evolve.program import Reply, Usage
 from evolve.request import Request
-from evolve.transport import Answer, ConnectionBroken, HttpTransport, NotConnected, Transport
+from evolve.transport import (
+    Answer,
+    ConnectionBroken,
+    HttpTransport,
+    NotConnected,
+    Transport,
+    check_url,
+    proxy_may_reach,
+)
 
 _TOO_MANY_REQUESTS = 429
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # no database keeps NUL or lone surrogates as text
@@ -242,24 +248,11 @@ class OpenAIModel:
         tally.completion_tokens += _count(usage, "completion_tokens")
 
 
-def proxy_may_reach(url: str) -> bool:
-    """Whether the environment's proxy settings may apply: no proxy reaches this machine's own servers."""
-    host = httpx.URL(url).host
-    try:
-        return not ip_address(host).is_loopback
-    except ValueError:  # a name
-        return host != "localhost"
-
-
 def _check(base_url: str, api_key: SecretStr | None) -> None:
     try:
-        url = httpx.URL(base_url)
-    except httpx.InvalidURL as error:
-        raise ValueError(f"the model's URL is unusable ({error}): write it like http://127.0.0.1:8000/v1") from None
-    if url.userinfo:  # checked first, since the next message shows the URL
-        raise ValueError("the model's URL must not contain a user name or password: use the API key")
-    if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError(f"the model's URL {base_url!r} must be like http://127.0.0.1:8000/v1")
+        check_url(base_url)
+    except ValueError as error:
+        raise ValueError(f"the model's URL {error}") from None
     key = api_key.get_secret_value() if api_key else ""
     if not (key.isascii() and key.isprintable()):  # else the complaint about a header would repeat it
         raise ValueError("the API key must consist of printable ASCII characters (is there a line break at its end?)")

@@ -15,6 +15,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -121,6 +122,28 @@ class HttpTransport:
         if url.startswith("https:"):  # it sees the request to connect, not this one
             return {"headers": headers, "proxy": proxy.url, "proxy_headers": dict(proxy.headers)}
         return {"headers": {**headers, **proxy.headers}, "proxy": proxy.url}
+
+
+def check_url(value: str) -> str:
+    """A usable ``/v1`` URL, without a slash at its end. Raises ``ValueError``, which does not repeat it."""
+    try:
+        url = httpx.URL(value)
+    except httpx.InvalidURL:  # which may quote a password with a slash as the port
+        raise ValueError("is unusable: write it like http://127.0.0.1:8000/v1") from None
+    if url.userinfo:
+        raise ValueError("must not contain a user name or password: use api_key_env (in Python, api_key)")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError("must be a URL like http://127.0.0.1:8000/v1")
+    return value.rstrip("/")
+
+
+def proxy_may_reach(url: str) -> bool:
+    """Whether the environment's proxy settings may apply: no proxy reaches this machine's own servers."""
+    host = httpx.URL(url).host
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host != "localhost"
 
 
 @dataclass(frozen=True, slots=True)

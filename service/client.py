@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from evolve.models import proxy_may_reach
+from evolve.transport import proxy_may_reach
 from service.outcome import Outcome, Watch
 from service.schemas import (
     Curve,

@@ -8,13 +8,14 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evolve.config import SearchConfig
-from evolve.endpoints import Endpoint, check_key_variable, check_url
+from evolve.endpoints import Endpoint, check_key_variable
 from evolve.manifest import Manifest
 from evolve.prompts import PromptError
 from evolve.request import RequestBuilder
 from evolve.strict import StrictModel, explain
 from evolve.task import OpenEvolveTask, Task, TestsTask
 from evolve.tests_task import check_json
+from evolve.transport import check_url
 
 MAX_RUNS = 10_000
 _OWN_FIELDS = ("samples", "answers", "temperature")

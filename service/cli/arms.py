@@ -14,11 +14,11 @@ from typing import Any
 
 import httpx
 
-from evolve.endpoints import Endpoint, check_key_variable, check_url
+from evolve.endpoints import Endpoint, check_key_variable
 from evolve.manifest import MANIFEST_NAME, Manifest, read_manifest
-from evolve.models import proxy_may_reach
 from evolve.openevolve_models import configured_endpoints
 from evolve.task import OpenEvolveTask, TestsTask
+from evolve.transport import check_url, proxy_may_reach
 from service.model_server import ModelServer
 from service.spec import Arm
 
@@ -61,7 +61,7 @@ def parse_choice(text: str) -> ModelChoice:
         try:
             return ModelChoice(label, url=check_url(url), model=model or None)
         except ValueError as error:
-            raise ModelChoiceError(f"--model: {error}") from None  # without the URL, which may hold a password
+            raise ModelChoiceError(f"--model: the URL {error}") from None  # without the URL, which may hold a password
     if rest == OF_TASK:
         return ModelChoice(label)
     folder = Path(rest).expanduser()

@@ -13,9 +13,9 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from evolve.models import ModelRequestError, ModelUnavailable, OpenAIModel, RetryPolicy, proxy_may_reach
+from evolve.models import ModelRequestError, ModelUnavailable, OpenAIModel, RetryPolicy
 from evolve.request import Request
-from evolve.transport import Answer, ConnectionBroken, NotConnected
+from evolve.transport import Answer, ConnectionBroken, NotConnected, proxy_may_reach
 from tests.evolve.http_server import serving
 
 KEY = "sk-very-secret-0123456789"
@@ -215,9 +215,10 @@ async def test_the_key_is_shown_nowhere(caplog: pytest.LogCaptureFixture) -> Non
     ("url", "key", "message"),
     [
         ("http://user:pw@127.0.0.1/v1", None, "must not contain a user name"),
-        ("127.0.0.1:8000/v1", None, "must be like"),
-        ("ftp://127.0.0.1/v1", None, "must be like"),
+        ("127.0.0.1:8000/v1", None, "must be a URL like"),
+        ("ftp://127.0.0.1/v1", None, "must be a URL like"),
         ("http://127.0.0.1:notaport/v1", None, "unusable"),
+        ("http://user:pw/2@127.0.0.1/v1", None, "unusable"),
         ("http://127.0.0.1/v1", "secret\n", "line break"),
         ("http://127.0.0.1/v1", "sécret", "printable ASCII"),
     ],

@@ -23,8 +23,8 @@ import httpx
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from evolve.models import proxy_may_reach
 from evolve.randomness import derived_seed
+from evolve.transport import proxy_may_reach
 from trainer.checkpoint import write_model
 from trainer.config import TrainConfig, VllmSamplerConfig
 from trainer.domains.base import Prompt
