@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,8 +99,6 @@ async def open_arms(
         raise ModelChoiceError(f"--api-key-env {error}") from None
     servers = [ModelServer(choice.folder) if choice.folder else None for choice in choices]
     named = _named_models(tasks, api_key_env) if any(choice.of_task for choice in choices) else ()
-    if named:
-        tell("the task's models: " + ", ".join(map(_described, named)))
     started = [server for server in servers if server and serve]
     try:
         if started:
@@ -172,8 +170,14 @@ def _named_models(tasks: Sequence[TestsTask | OpenEvolveTask], api_key_env: str 
     )
 
 
+def described_models(arms: Iterable[Arm]) -> Iterator[str]:
+    """A line for each arm of several models, for the user to see which key goes where."""
+    for arm in arms:
+        if arm.models:
+            yield f"the models of {arm.name}: " + ", ".join(map(_described, arm.models))
+
+
 def _described(model: Endpoint) -> str:
-    """A model as the user is told, so that it is seen where a key goes."""
     key = f", key from {model.api_key_env}" if model.api_key_env else ""
     return f"{model.name} at {model.endpoint} (weight {model.weight:g}{key})"
 

@@ -21,6 +21,7 @@ from service.cli.search import (
     local_searcher,
     report,
     suffixes_of,
+    tell_models,
 )
 from service.cli.stored import JsonOption, SearchArgument, ServiceOption, is_folder, make_client
 from service.client import RemoteSearcher
@@ -67,6 +68,7 @@ async def resume_here(console: Console, folder: SearchFolder) -> Finished:
             tasks=kept.spec.tasks,
         ) as arms:
             spec = kept.spec.model_copy(update={"arms": reached(kept, arms)})
+            tell_models(console, spec.arms)
             outcome = await carry_out(console, searcher, spec, stop)
     return Finished(spec.name, outcome, stopped=stop.is_set(), again=again, suffixes=suffixes_of(spec.tasks))
 

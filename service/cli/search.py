@@ -22,7 +22,7 @@ from evolve.endpoints import key_of
 from evolve.strict import explain
 from evolve.suite import Suite, load_suite
 from evolve.task import OpenEvolveTask, TestsTask
-from service.cli.arms import ModelChoice, open_arms, parse_choice
+from service.cli.arms import ModelChoice, described_models, open_arms, parse_choice
 from service.cli.failing import FAILED, INTERRUPTED, run_command
 from service.cli.options import (
     AnswersOption,
@@ -181,6 +181,7 @@ async def _search_here(console: Console, plan: Plan, out: Path | None) -> Finish
     with stop_on_signals(console, stop, then=f"stopping: finishing what is under way; {how}once more to stop at once"):
         async with _arms(console, plan, choices) as arms:
             spec = plan.spec(arms)
+            tell_models(console, spec.arms)
             for endpoint in (endpoint for arm in spec.arms for endpoint in arm.endpoints):
                 key_of(endpoint)  # before anything is kept of a search that cannot begin
             if folder is not None:
@@ -214,9 +215,16 @@ async def _search_there(console: Console, plan: Plan, service: str) -> Finished:
     with stop_on_signals(console, stop, then=then):
         async with ServiceClient(service) as client, _arms(console, plan, choices) as arms:
             spec = plan.spec(arms)
+            tell_models(console, spec.arms)
             outcome = await carry_out(console, RemoteSearcher(client, created), spec, stop)
     again = f"vpo resume {number} --service {service}"
     return Finished(spec.name, outcome, stop.is_set(), again, suffixes_of(spec.tasks))
+
+
+def tell_models(console: Console, arms: Iterable[Arm]) -> None:
+    """Say which models are asked together, and which key goes where."""
+    for line in described_models(arms):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _arms(console: Console, plan: Plan, choices: Sequence[ModelChoice]) -> AbstractAsyncContextManager[tuple[Arm, ...]]:

@@ -96,8 +96,9 @@ async def test_the_tasks_own_models_are_searched_with_and_no_key_is_kept(
     async with serving(respond) as url:
         folder = task_folder(tmp_path / "task", two(url))
         arguments = ("search", str(folder), "--model", "task", "-i", "12", "--out", str(kept))
-        monkeypatch.setenv("TASK_TEST_API_KEY", KEY)
-        process = await vpo(*arguments)
+        for name in ("TASK_TEST_API_KEY", "OTHER_API_KEY"):
+            monkeypatch.setenv(name, KEY)
+        process = await vpo(*arguments, "--api-key-env", "OTHER_API_KEY")
         assert process.stdout is not None
         async with asyncio.timeout(120):
             while b"iteration 2/" not in (line := await process.stdout.readline()):
@@ -110,6 +111,7 @@ async def test_the_tasks_own_models_are_searched_with_and_no_key_is_kept(
     assert status == 0, errors
     assert "a at http://127.0.0.1" in errors
     assert "key from TASK_TEST_API_KEY" in errors
+    assert "(weight 2, key from OTHER_API_KEY)" in errors
     run = json.loads(output)["runs"][0]
     assert (run["status"], run["iteration"]) == ("done", 12)
     assert before < len(asked) <= 14
