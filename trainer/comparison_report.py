@@ -83,11 +83,15 @@ def _mean(rows: Sequence[dict[str, float]], key: str) -> float:
 
 
 def figure_names(summary: dict[str, Any]) -> list[str]:
-    """best@k by k, then E_w[best@k] at the largest k, pass@k there, and diversity."""
+    """best@k by k, then E_w[best@k] at the largest k, pass@k there, and diversity.
+
+    pass@k only where anything passes: nothing does where objectives are in conflict.
+    """
     answers = summary["answers"]
-    first = next(iter(summary["arms"].values()))["figures"]
-    best = [name for name in first if name.startswith("best@")]
-    return [*best, f"E_w[best@{answers}]", f"pass@{answers}", "diversity"]
+    tables = [arm["figures"] for arm in summary["arms"].values()]
+    best = [name for name in tables[0] if name.startswith("best@")]
+    passes = [f"pass@{answers}"] if any(table[f"pass@{answers}"]["mean"] for table in tables) else []
+    return [*best, f"E_w[best@{answers}]", *passes, "diversity"]
 
 
 def comparison_table(summary: dict[str, Any]) -> Table:
@@ -132,18 +136,22 @@ def _draw(summary: dict[str, Any], path: Path) -> None:
     """best@k and E_w[best@k] over k, and diversity; bands and bars are the intervals."""
     figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained")
     arms = summary["arms"]
+    trained = [name for name in arms if arms[name]["tokens"]]
+    colours = {name: f"C{trained.index(name) % 10}" if name in trained else "0.6" for name in arms}
     ks = sorted(int(name.removeprefix("best@")) for name in next(iter(arms.values()))["figures"] if name[:5] == "best@")
     for axis, title in zip(axes, ("best@{}", "E_w[best@{}]"), strict=False):
         for name, arm in arms.items():
             values = [arm["figures"][title.format(k)] for k in ks]
-            axis.plot(ks, [value["mean"] for value in values], marker="o", markersize=3, label=name)
-            axis.fill_between(ks, [v["low"] for v in values], [v["high"] for v in values], alpha=0.12)
+            style = {"color": colours[name], "linestyle": "-" if name in trained else "--"}
+            axis.plot(ks, [value["mean"] for value in values], marker="o", markersize=3, label=name, **style)
+            band = [value["low"] for value in values], [value["high"] for value in values]
+            axis.fill_between(ks, *band, alpha=0.12, color=colours[name])
         axis.set(xscale="log", xticks=ks, xticklabels=ks, xlabel="answers k", title=title.format("k"))
         axis.minorticks_off()
     values = [arm["figures"]["diversity"] for arm in arms.values()]
     means = np.array([value["mean"] for value in values])
     errors = [means - [value["low"] for value in values], [value["high"] for value in values] - means]
-    axes[2].barh(list(arms), means, xerr=np.maximum(errors, 0), color=[f"C{i % 10}" for i in range(len(arms))])
+    axes[2].barh(list(arms), means, xerr=np.maximum(errors, 0), color=colours.values())
     axes[2].set(title="reward diversity")
     axes[2].invert_yaxis()
     axes[0].legend(fontsize=8)

@@ -18,7 +18,7 @@ from rich.console import Console
 from trainer import comparison
 from trainer.compare_run import evaluate_base, main
 from trainer.comparison import load_comparison, run_all, runs_of, training_config
-from trainer.comparison_report import comparison_table, summarise, two_level_interval, write_report
+from trainer.comparison_report import comparison_table, figure_names, summarise, two_level_interval, write_report
 from trainer.config import ConfigError
 from trainer.files import FolderInUseError, held, write_text
 
@@ -121,6 +121,15 @@ def test_a_comparison_trains_evaluates_and_reports(write: Callable[..., Path], m
     console.print(comparison_table(summary))
     console.file.close()
     assert "E_w[best@6]" in console.export_text()
+
+
+def test_a_share_of_passes_is_shown_where_there_are_any() -> None:
+    def summary(passed: float) -> dict[str, Any]:
+        means = {"best@1": 0.1, "best@3": 0.2, "E_w[best@3]": 0.3, "pass@3": passed, "diversity": 0.4}
+        return {"answers": 3, "arms": {"a": {"figures": {name: {"mean": mean} for name, mean in means.items()}}}}
+
+    assert figure_names(summary(0.0)) == ["best@1", "best@3", "E_w[best@3]", "diversity"]
+    assert figure_names(summary(0.5)) == ["best@1", "best@3", "E_w[best@3]", "pass@3", "diversity"]
 
 
 @pytest.mark.soak
