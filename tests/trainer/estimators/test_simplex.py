@@ -68,6 +68,20 @@ def test_beta_strata_of_a_mirrored_power() -> None:
     np.testing.assert_allclose(beta_strata(1.0, 2.0, 4096), -np.diff(masses) * 4096, atol=1e-6)
 
 
+@pytest.mark.parametrize("a", [300.0, 3000.0])
+def test_beta_strata_of_narrow_densities(a: float) -> None:
+    np.testing.assert_allclose(
+        beta_strata(a, a, 256), beta_strata(a, a, 2**14).reshape(256, -1).mean(axis=1), atol=3e-6
+    )
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-12])
+def test_splits_of_tiny_alphas_are_all_or_nothing(alpha: float) -> None:
+    weights = sobol_dirichlet(generator("tiny"), np.full(3, alpha), 64)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    assert np.median(weights.max(axis=1)) > 0.999
+
+
 @pytest.mark.parametrize(("a", "b"), [(0.2, 0.2), (1.0, 2.0), (3.0, 5.0)])
 def test_beta_strata_equal_those_of_a_large_sample(a: float, b: float) -> None:
     sample = np.sort(generator("beta").beta(a, b, 800_000)).reshape(8, -1).mean(axis=1)
