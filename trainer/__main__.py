@@ -23,7 +23,7 @@ Overrides = Annotated[list[str], typer.Option("--set", help="Override a setting:
 @app.command()
 def train(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006 (typer needs a list)
     """Train; a run that was interrupted goes on from its newest saved state."""
-    from trainer.files import FolderInUseError
+    from trainer.files import FolderError
     from trainer.loop import Training
     from trainer.watch import Terminal
 
@@ -31,7 +31,7 @@ def train(config: ConfigPath, overrides: Overrides = []) -> None:  # noqa: B006 
     try:
         with Terminal(console, settings.name, settings.train.steps) as terminal:
             metrics = Training(settings, terminal).run()
-    except FolderInUseError as error:
+    except FolderError as error:
         _stop(str(error))
     console.print(json.dumps(metrics, indent=2))
     console.print(f"wrote {settings.output / 'model'}")

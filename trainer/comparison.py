@@ -161,7 +161,7 @@ def warmup_config(config: CompareConfig) -> TrainConfig:
 def run_all(config: CompareConfig, say: Callable[[str], None]) -> list[Run]:
     """Make the base, then every run that is not there yet; returns all runs.
 
-    Raises ``RuntimeError`` if one fails, or another process makes this comparison.
+    Raises ``RuntimeError`` if one fails, another process makes this comparison, or its folder cannot be written.
     """
     with held(config.output):
         return _run_all(config, say)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -16,22 +17,41 @@ LOCK = ".lock"
 _CHUNK = 2**20
 
 
-class FolderInUseError(RuntimeError):
+class FolderError(RuntimeError):
+    """A folder cannot be written; the message says why and what to do."""
+
+
+class FolderInUseError(FolderError):
     """Another process writes the folder."""
+
+
+_NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+"""What file systems without locks answer, as some of clusters are."""
 
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep other processes from holding ``folder``, which is made where it is missing. The kernel lets go of it when
-    this process ends, however it ends. Raises :class:`FolderInUseError`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("a", encoding="utf-8") as file:
+    this process ends, however it ends; programs that it starts do not inherit the lock, but a mere fork does.
+
+    Raises :class:`FolderInUseError`, and :class:`FolderError` where the folder cannot be written. On a file system
+    without locks nothing is kept off.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / LOCK).open("a", encoding="utf-8")
+    except OSError as error:
+        raise FolderError(f"{folder} cannot be written ({error.strerror}): take another `output`") from None
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise FolderInUseError(
                 f"{folder} is being written by another process: wait until it ends, stop it, or take another `output`"
             ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
         yield
 
 

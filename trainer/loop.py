@@ -93,7 +93,8 @@ class Training:
     def run(self) -> dict[str, Any]:
         """Train to the end, evaluate, write ``model/``; returns the final metrics.
 
-        Raises :class:`trainer.files.FolderInUseError` where another process trains in the same output folder.
+        Raises :class:`trainer.files.FolderError` where another process trains in the output folder, or it cannot be
+        written.
         """
         try:
             with held(self.config.output) if self.world.rank == 0 else nullcontext():
