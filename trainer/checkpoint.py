@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
-from transformers.utils import SAFE_WEIGHTS_INDEX_NAME
+from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME
 
 from evolve.manifest import Manifest, write_manifest
 from trainer.files import is_whole, replacing
@@ -44,13 +44,17 @@ def save_model(
 def write_model(
     folder: Path, model: Qwen3ForCausalLM, weights: dict[str, torch.Tensor], dtype: torch.dtype = torch.bfloat16
 ) -> None:
-    """Write configuration and weights into a folder that exists, in place of those that it holds."""
+    """Write configuration and weights into a folder that exists, in place of those that it holds.
+
+    Old files are removed, never written through: a copied checkpoint may be made of links to the original's files.
+    Their table of parts goes too: vLLM would load what it names and nothing else.
+    """
     config = type(model.config).from_dict({**model.config.to_dict(), "tie_word_embeddings": False})
     with torch.device("meta"):
         shell = type(model)(config).to(dtype)
     cast = {name: weights[name].detach().to("cpu", dtype).clone() for name in shell.state_dict()}
-    # A table of parts that are gone would be believed: vLLM loads what it names and nothing else.
-    (folder / SAFE_WEIGHTS_INDEX_NAME).unlink(missing_ok=True)
+    for old in [folder / CONFIG_NAME, folder / SAFE_WEIGHTS_INDEX_NAME, *folder.glob("*.safetensors")]:
+        old.unlink(missing_ok=True)
     shell.save_pretrained(folder, state_dict=cast)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from service.model_server import ModelServer
+from trainer.checkpoint import write_model
 from trainer.config import TrainConfig, VllmSamplerConfig
 from trainer.distributed import World
 from trainer.domains.base import Judged
@@ -36,6 +38,27 @@ def test_a_request_depends_on_its_key_alone() -> None:
     assert one == completion_request("m", [1, 2], (0, 3, 1, 2), max_tokens=5, temperature=1.0)
     assert one["seed"] != completion_request("m", [1, 2], (0, 3, 1, 3), max_tokens=5, temperature=1.0)["seed"]
     assert one["prompt"] == [1, 2]
+
+
+def test_a_request_leaves_nothing_to_the_served_checkpoints_own_settings() -> None:
+    """vLLM takes these from generation_config.json where a request does not say them; Qwen's has a penalty of 1.05."""
+    one = completion_request("m", [1], (0,), max_tokens=5, temperature=1.0)
+    penalties = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+    neutral = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "max_tokens": 5, **penalties}
+    assert one | neutral == one
+
+
+def test_new_weights_never_reach_the_original_through_links(base: Path, tmp_path: Path) -> None:
+    """A snapshot in Hugging Face's cache is a folder of links, and so is a copy of it that keeps them."""
+    model, original, served = load_model(base), tmp_path / "original", tmp_path / "served"
+    shutil.copytree(base, original)
+    served.mkdir()
+    (served / "config.json").symlink_to(original / "config.json")
+    (served / "model.safetensors").hardlink_to(original / "model.safetensors")
+    before = [(original / name).read_bytes() for name in ("config.json", "model.safetensors")]
+    write_model(served, model, {name: value + 1 for name, value in model.state_dict().items()}, torch.float32)
+    assert [(original / name).read_bytes() for name in ("config.json", "model.safetensors")] == before
+    assert torch.equal(load_model(served).lm_head.weight, model.lm_head.weight + 1)
 
 
 @pytest.mark.slow

@@ -191,7 +191,11 @@ class VllmSampler:
 def completion_request(
     model: str, prompt: Sequence[int], key: Key, *, max_tokens: int, temperature: float
 ) -> dict[str, Any]:
-    """The body of one rollout's request; a function of its arguments alone."""
+    """The body of one rollout's request; a function of its arguments alone.
+
+    Everything that a served checkpoint's ``generation_config.json`` could set is said: the server would sample from
+    another distribution than the one whose log-probabilities it reports.
+    """
     return {
         "model": model,
         "prompt": list(prompt),
@@ -199,6 +203,10 @@ def completion_request(
         "temperature": temperature,
         "top_p": 1.0,
         "top_k": -1,
+        "min_p": 0.0,
+        "repetition_penalty": 1.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
         "seed": derived_seed(*key),
         "logprobs": 0,
         "return_token_ids": True,
