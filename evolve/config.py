@@ -17,8 +17,6 @@ STRATEGY_NAMES = (
     "downsampled_lexicase",
     "dirichlet",
     "complement",
-    "pareto",
-    "novelty",
     "elite",
     "exploit",
     "explore",
@@ -114,8 +112,7 @@ class SelectionConfig(StrictModel):
     lexicase: filter by the tests in random order. epsilon_lexicase: the same on raw rewards, where what is within
         ``epsilon`` of the best stays. downsampled_lexicase: lexicase on a random share ``downsample`` of the tests.
     dirichlet: best for one random weighting of the reward components. complement: adds the most to what the island's
-        best program passes, under such a weighting. pareto: least crowded of the undominated among ``tournament`` drawn
-        at random. novelty: farthest from its ``neighbours`` nearest among ``tournament`` drawn at random.
+        best program passes, under such a weighting.
     elite: the best task scalar. exploit: one of the ``elites`` best. explore: any member of the archive.
     concentration: c of the weights' distribution Dirichlet(c/d) over d components. alpha: that distribution's parameter
         itself, whatever d; ``None`` takes c/d.
@@ -128,8 +125,6 @@ class SelectionConfig(StrictModel):
     downsampled_lexicase: Weight = 0.0
     dirichlet: Weight = 0.25
     complement: Weight = 0.0
-    pareto: Weight = 0.0
-    novelty: Weight = 0.0
     elite: Weight = 0.1
     exploit: Weight = 0.15
     explore: Weight = 0.15
@@ -137,8 +132,6 @@ class SelectionConfig(StrictModel):
     alpha: Annotated[float, Field(gt=0.0, le=1e6)] | None = None
     epsilon: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     downsample: Annotated[float, Field(gt=0.0, le=1.0)] = 0.25
-    tournament: Annotated[int, Field(ge=1, le=64)] = 16
-    neighbours: Annotated[int, Field(ge=1, le=64)] = 8
     elites: Annotated[int, Field(ge=1, le=1024)] = 16
     pool: Annotated[int, Field(ge=16, le=65_536)] = 1024
 

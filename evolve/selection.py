@@ -2,8 +2,7 @@
 
 A strategy is a :class:`Selector`: a function from a pool of members to one of them. ``STRATEGIES`` is their registry;
 :class:`evolve.config.SelectionConfig` has a weight for each, and their settings. ``dirichlet`` is the scalarisation
-that VPO trains for; ``elite``, ``exploit`` and ``explore`` are OpenEvolve's; the others are in :mod:`evolve.lexicase`
-and :mod:`evolve.crowding`.
+that VPO trains for; ``elite``, ``exploit`` and ``explore`` are OpenEvolve's; lexicase is in :mod:`evolve.lexicase`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Protocol
 
 import numpy as np
 
-from evolve import crowding
 from evolve.archive import Archive
 from evolve.config import STRATEGY_NAMES, SelectionConfig
 from evolve.lexicase import downsampled_lexicase, epsilon_lexicase, lexicase
@@ -79,14 +77,6 @@ def _complement(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -
     return _argmax(union @ _weights(union.shape[1], config, rng), rng)
 
 
-def _pareto(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
-    return crowding.pareto(pool.rewards, config.tournament, rng)
-
-
-def _novelty(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
-    return crowding.novelty(pool.rewards, config.tournament, config.neighbours, rng)
-
-
 def _elite(pool: Pool, config: SelectionConfig, rng: np.random.Generator) -> int:
     return _argmax(pool.scalars, rng)
 
@@ -106,8 +96,6 @@ STRATEGIES: dict[str, Selector] = {
     "downsampled_lexicase": _downsampled_lexicase,
     "dirichlet": _dirichlet,
     "complement": _complement,
-    "pareto": _pareto,
-    "novelty": _novelty,
     "elite": _elite,
     "exploit": _exploit,
     "explore": _explore,

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from evolve.archive import NicheArchive, make_archive
 from evolve.config import ArchiveConfig, SelectionConfig
-from evolve.crowding import crowding_distance, novelty, pareto, undominated
 from evolve.lexicase import downsampled_lexicase, epsilon_lexicase, lexicase
 from evolve.randomness import generator
 from evolve.selection import (
@@ -124,7 +123,7 @@ def test_a_parent_that_is_no_longer_a_member_still_gets_inspirations() -> None:
 @given(matrices, st.integers(0, 100), st.sampled_from(sorted(STRATEGIES)))
 def test_every_strategy_chooses_a_member_and_the_same_again(rows: list[list[int]], key: int, name: str) -> None:
     archive = _archive(*[[value / 16 for value in row] for row in rows])
-    config = _only(name, tournament=3, neighbours=2)
+    config = _only(name)
     chosen, named = select_parent(archive, config, generator(key, "any"))
     assert named == name
     assert chosen.number in archive
@@ -157,23 +156,6 @@ def test_alpha_replaces_c_over_d() -> None:
     assert max(spread) < 0.12  # near the middle of the simplex
     corners = [simplex_weights(20, 1.0, generator(key)).max() for key in range(100)]
     assert np.median(corners) > 0.5
-
-
-def test_the_undominated_and_the_crowded() -> None:
-    rewards = np.array([[1.0, 0.0], [0.6, 0.6], [0.5, 0.5], [0.0, 1.0], [0.6, 0.6]])
-    assert undominated(rewards).tolist() == [True, True, False, True, True]
-    lonely = crowding_distance(np.array([[0.0, 1.0], [0.1, 0.9], [0.2, 0.8], [1.0, 0.0]]))
-    assert np.isinf(lonely[[0, 3]]).all()
-    assert lonely[2] > lonely[1]
-    assert crowding_distance(np.ones((3, 2))).tolist() == [0.0, 0.0, 0.0]
-    picks = Counter(pareto(rewards, 16, generator(key)) for key in range(200))
-    assert set(picks) == {0, 3}
-
-
-def test_novelty_prefers_what_nobody_else_does() -> None:
-    rewards = np.array([[1.0, 1.0, 0.0], [1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert Counter(novelty(rewards, 16, 2, generator(key)) for key in range(50)) == {3: 50}
-    assert novelty(rewards[:1], 16, 2, generator(0)) == 0
 
 
 def test_complement_adds_to_the_best() -> None:
