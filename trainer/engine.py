@@ -67,6 +67,7 @@ class Engine:
         """Of the initial model, shape (B, T), without gradients."""
         with self._autocast():
             if self._lora is not None:
+                self.model.eval()  # recomputing activations, while training, leaves out the prompts' keys and values
                 with lora_off(self.model):
                     return log_probabilities(self.model, rollouts, temperature)[0]
             return self._call_reference(log_probabilities, rollouts, temperature)[0]

@@ -98,6 +98,20 @@ def test_adapters_alone_are_trained(gradients: Callable[..., dict[str, torch.Ten
     assert all(".lora_" in name for name in found)
 
 
+@pytest.mark.parametrize("lora", [None, {"rank": 2}], ids=["full", "lora"])
+def test_the_reference_is_the_same_before_and_after_a_forward_pass_of_training(
+    base: Path, rl_config: Configure, tmp_path: Path, lora: dict[str, int] | None
+) -> None:
+    """Transformers drops the prompts' keys and values from models in training mode that recompute activations."""
+    config = rl_config(tmp_path, train={"kl": 0.1}, hardware={"checkpointing": True}, lora=lora)
+    model = load_model(base)
+    rollouts = sample(model, load_tokenizer(base), PROMPTS, [[(0, p)] for p in range(4)], max_tokens=6)
+    engine = Engine(model, config, ALONE, reference=True)
+    before = engine.reference_log_probabilities(rollouts, 1.0)
+    engine.log_probabilities(rollouts, 1.0)
+    assert torch.equal(engine.reference_log_probabilities(rollouts, 1.0), before)
+
+
 def test_several_passes_take_several_optimizer_steps(base: Path, rl_config: Configure, tmp_path: Path) -> None:
     config = rl_config(tmp_path, train={"epochs": 2, "minibatches": 2, "optimizer": {"lr": 0.01}})
     assert isinstance(config.train, RLConfig)
