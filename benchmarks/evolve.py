@@ -1,6 +1,6 @@
 """What an iteration of the search costs beside the model and the evaluator, side by side with OpenEvolve.
 
-    python -m benchmarks.evolve --json
+    python -m benchmarks.evolve --markdown    # the table of docs/benchmarks.md; --json for machines
 
 Both sides run the same task folder against a model on loopback that answers at once, judged by the same trivial
 evaluator, with their own defaults otherwise, each in a process of its own; ``openevolve`` lives in an environment that

@@ -50,9 +50,25 @@ class Figure:
 def run(title: str, measure: Callable[[], Sequence[Figure]]) -> None:
     """The command line of a benchmark: measure, then print a table, or JSON with ``--json``."""
     parser = argparse.ArgumentParser(description=title)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    as_json = parser.parse_args().json
-    show(title, measure(), as_json=as_json)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    form.add_argument("--markdown", action="store_true", help="print the table as docs/benchmarks.md has it")
+    arguments = parser.parse_args()
+    figures = measure()
+    if arguments.markdown:
+        print(markdown(figures))
+    else:
+        show(title, figures, as_json=arguments.json)
+
+
+def markdown(figures: Sequence[Figure]) -> str:
+    """The figures as a table in Markdown."""
+    rows = [("figure", "value", "unit", "peer's value", "ratio"), ("---",) * 5]
+    for figure in figures:
+        found = figure.as_json()
+        cells = (found[key] for key in ("value", "unit", "peer_value", "ratio"))
+        rows.append((f"`{figure.name}`", *("" if cell is None else str(cell) for cell in cells)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def show(title: str, figures: Sequence[Figure], *, as_json: bool, **details: Any) -> None:

@@ -8,7 +8,8 @@ methods share the archive, islands, prompts and budgets of the defaults and diff
 (for models whose prompt can carry a second parent) adds that operator to complementary selection; ``sample`` is
 repeated sampling without any population; ``cascade`` is ``mixed`` where only those that pass two of the first six tests
 are judged by the rest. Every finished run is one file under ``--output``: started again with the same arguments, the
-study goes on where it was. Intervals are percentile bootstraps over runs, 95 %.
+study goes on where it was. Intervals are percentile bootstraps, 95 %: of ``solved``, ``best`` and their differences
+from the first method over problems, of other figures over runs.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ METHODS: dict[str, dict[str, Any]] = {
     "cascade": {"cascade": {"first": 6, "threshold": 0.3}},
 }
 """Search settings by method; ``mixed`` is the default weighting of strategies."""
-_ENDS = {"solved": "pass_at_t", "best": "best_at_t"}
 DEFAULT_METHODS = ("mixed", "sample", "elite", "lexicase", "dirichlet", "complement")
+_ENDS = {"solved": "pass_at_t", "best": "best_at_t"}
+"""The curves whose last points are compared over problems."""
 
 
 def summarise(runs: Mapping[str, Sequence[Run]], horizon: int) -> dict[str, dict[str, Any]]:
     """Curves and figures of every method over its runs, and how it differs from the first method.
 
-    An interval is ``[mean, low, high]``. Those of ``solved``, ``best`` and their differences are over problems, seeds
-    averaged.
+    An interval is ``[mean, low, high]``. Those over problems average a problem's seeds.
     """
     ends = {
         method: {label: problem_table(found, curve, horizon)[:, -1] for label, curve in _ENDS.items()}

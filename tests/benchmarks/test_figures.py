@@ -51,6 +51,20 @@ def test_a_table_shows_every_figure(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert all(word in said for word in ("a benchmark", "x", "y", "ms", "python"))
 
 
+def test_a_table_for_the_documentation(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmark", "--markdown"])
+
+    measured = [Figure(name="x", value=1.23456, unit="s"), Figure(name="y", value=2, unit="ms", peer="z", peer_value=4)]
+    figures.run("a benchmark", lambda: measured)
+
+    assert capsys.readouterr().out.splitlines() == [
+        "| figure | value | unit | peer's value | ratio |",
+        "| --- | --- | --- | --- | --- |",
+        "| `x` | 1.235 | s |  |  |",
+        "| `y` | 2.0 | ms | 4.0 | 0.5 |",
+    ]
+
+
 def test_the_machine_is_described_without_names_or_folders() -> None:
     said = json.dumps(figures.machine())
 
