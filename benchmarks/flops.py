@@ -9,24 +9,30 @@ hardware FLOPs.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 PEAK_BF16_TFLOPS = {
+    "GB200": 2500.0,
     "B200": 2250.0,
+    "GH200": 989.0,
+    "H200 NVL": 835.0,
     "H200": 989.0,
     "H100 NVL": 835.0,
     "H100 PCIe": 756.0,
     "H100": 989.0,
     "A100": 312.0,
     "L40S": 362.0,
+    "L40": 181.0,
     "L4": 121.0,
 }
-"""Dense bfloat16 matrix products by a part of the device's name, from the vendor's data sheets; first match counts."""
+"""Dense bfloat16 matrix products by words of the device's name, from the vendor's data sheets; first match counts."""
 
 
 def peak_flops(device: str) -> float | None:
     """FLOPs per second of a device at most, ``None`` where its name is not in the table."""
-    return next((1e12 * peak for part, peak in PEAK_BF16_TFLOPS.items() if part in device), None)
+    found = (peak for words, peak in PEAK_BF16_TFLOPS.items() if re.search(rf"\b{words}\b", device))
+    return next((1e12 * peak for peak in found), None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -34,8 +34,8 @@ SHARES = {"checkpoint": 4.0, "torch-lora": 2.5, "torch-full": 3.0, "server": 3.0
 """Of the time that is left when a phase starts, relative to those of the phases after it."""
 SERVED = "served"
 """The folder whose weights a server's reload replaces; the initial model is read again after a resume."""
-CLEANUP_S = 10.0
-"""Of the whole time, kept for stopping things and for printing."""
+CLEANUP_S = 20.0
+"""Of the whole time, kept for stopping things (a server may take 15 s) and for printing."""
 
 
 @dataclass(slots=True)
@@ -67,9 +67,11 @@ class Check:
             try:
                 ended = f"status {process.wait(timeout=limit)}"
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
                 ended = "stopped"
+            finally:  # Ctrl-C does not reach a session of its own
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
         self.rows[name] = _whole_lines(output)
         self.notes[name] = self._note(name, ended)
         print(f"{name}: {self.notes[name]}", file=sys.stderr)
@@ -92,7 +94,7 @@ def _whole_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
-def figures_of(name: str, rows: list[dict[str, Any]], *, checkpointing: bool) -> list[Figure]:
+def figures_of(name: str, rows: list[dict[str, Any]]) -> list[Figure]:
     """Figures of one phase; the first step is left out where there are others."""
     found = {key: value for row in rows if "step" not in row for key, value in row.items()}
     steps = [row for row in rows if "step" in row]
@@ -102,13 +104,13 @@ def figures_of(name: str, rows: list[dict[str, Any]], *, checkpointing: bool) ->
         for key, factor, unit in (("identical", 1, "1: yes"), ("save", 1, "s"), ("peak_bytes", 2**-30, "GiB"))
         if key in found and (found[key] or key == "identical")
     ]
-    return figures + _speed(name, found, steps, checkpointing=checkpointing) if steps else figures
+    return figures + _speed(name, found, steps) if steps else figures
 
 
-def _speed(name: str, found: dict[str, Any], steps: list[dict[str, Any]], *, checkpointing: bool) -> list[Figure]:
+def _speed(name: str, found: dict[str, Any], steps: list[dict[str, Any]]) -> list[Figure]:
     """Tokens per second, and model FLOPs over what the device can do where that is known."""
     total = {key: sum(row.get(key, 0.0) for row in steps) for key in steps[0]}
-    prompts = total["prompt_tokens_of_rows" if checkpointing else "prompt_tokens"]
+    prompts = total["prompt_tokens" if found["shared_prompts"] else "prompt_tokens_of_rows"]
     trained, written = prompts + total["completion_tokens"], total["completion_tokens"]
     seconds = total["sync"] + total["sample"] + total["update"]
     speeds = {"sample": (written, total["sample"]), "update": (trained, total["update"]), "step": (written, seconds)}
@@ -121,9 +123,10 @@ def _speed(name: str, found: dict[str, Any], steps: list[dict[str, Any]], *, che
     if peak is None:
         return figures
     size = ModelSize(parameters=found["multiplied"], attention=found["attention"])
-    context = trained / sum(row["rows"] for row in steps) / 2  # causal: half of what there is, on average
-    update = size.training(trained, context, frozen=name.endswith("lora")) + size.forward(trained, context)
-    step = update + size.forward(total["prompt_tokens"] + written, context)
+    context = (total["prompt_tokens_of_rows"] + written) / total["rows"] / 2  # causal: half of a row, on average
+    forward = size.forward(total["prompt_tokens"] + written, context)  # of the reference; sampling takes as many
+    update = size.training(trained, context, frozen=name.endswith("lora")) + forward
+    step = update + forward
     return [
         *figures,
         Figure(name=f"{name}_update_mfu", value=update / total["update"] / peak, unit="of the peak"),
@@ -193,7 +196,7 @@ def report(found: Check, *, as_json: bool) -> None:
         Figure(name="parameters", value=float(row["parameters"]), unit="") for row in found.rows.get("checkpoint", [])
     ]
     for name in PHASES:
-        figures += figures_of(name, found.rows.get(name, []), checkpointing=found.preset == "1b")
+        figures += figures_of(name, found.rows.get(name, []))
     devices = {row["device"] for rows in found.rows.values() for row in rows if "device" in row}
     show("gpu", figures, as_json=as_json, device=", ".join(sorted(devices)), phases=found.notes)
 

@@ -201,7 +201,7 @@ def run_phase(config: TrainConfig, deadline: float, report: Report) -> None:
     """
     steps, states = Steps(config), StateStore(config.output / "states", keep=1)
     total, half = config.train.steps, config.train.steps // 2
-    report({"parameters": sum(p.numel() for p in steps.engine.model.parameters()), **_device(steps.engine)})
+    report(_facts(steps.engine, config))
     for step in range(total):
         started = time.monotonic()
         report({"step": step, **steps.take(step)})
@@ -227,13 +227,16 @@ def _equal(found: dict[str, dict[str, torch.Tensor]], expected: dict[str, dict[s
     return all(torch.equal(found[part][name], expected[part][name]) for part in expected for name in expected[part])
 
 
-def _device(engine: Engine) -> dict[str, Any]:
+def _facts(engine: Engine, config: TrainConfig) -> dict[str, Any]:
+    """What utilisation is computed from. multiplied: parameters without embeddings and adapters. shared_prompts:
+    whether training computes each prompt once for all of its rows, as sampling and the reference do."""
     device, size = engine.world.device, engine.model.config
     embeddings = engine.model.get_input_embeddings().weight.numel()
     kept = sum(p.numel() for name, p in engine.model.named_parameters() if ".lora_" not in name)
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "multiplied": kept - embeddings,
+        "shared_prompts": not config.hardware.checkpointing,
         "attention": size.num_hidden_layers * size.num_attention_heads * size.head_dim,
     }
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from service.model_plan import ServerPlan
-from service.model_server import ModelServer
+from service.model_server import ModelServer, ModelServerError
 
 _ALLOWED = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
 
@@ -25,12 +25,24 @@ class SyncPlan(ServerPlan):
 
 @contextmanager
 def sampling_server(checkpoint: Path, *, start_timeout_s: float = 300.0) -> Iterator[ModelServer]:
-    """A running server for ``checkpoint``, whose weights a ``reload`` replaces. Raises ``ModelServerError``."""
+    """A running server for ``checkpoint``, whose weights a ``reload`` replaces. Raises ``ModelServerError``.
+
+    start_timeout_s: of everything, a request that never ends included.
+    """
     server = ModelServer(checkpoint, start_timeout_s=start_timeout_s)
     server.plan = SyncPlan(**{name: getattr(server.plan, name) for name in ServerPlan.__dataclass_fields__})
     with asyncio.Runner() as runner:
-        runner.run(server.start())
+        runner.run(_start(server, start_timeout_s))
         try:
             yield server
         finally:
             runner.run(server.stop())
+
+
+async def _start(server: ModelServer, timeout_s: float) -> None:
+    try:
+        await asyncio.wait_for(server.start(), timeout_s)
+    except TimeoutError:
+        raise ModelServerError(
+            f"the model server for {server.checkpoint} did not start within {timeout_s:g} s"
+        ) from None
