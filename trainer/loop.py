@@ -97,7 +97,7 @@ class Training:
         written.
         """
         try:
-            with held(self.config.output) if self.world.rank == 0 else nullcontext():
+            with held(self.config.output) if self.world.main else nullcontext():
                 return self._run()
         finally:
             self.close()

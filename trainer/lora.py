@@ -18,6 +18,8 @@ from safetensors.torch import save_file
 from evolve.randomness import derived_seed
 from trainer.config import LoraConfig
 
+ADAPTER_CONFIG = "adapter_config.json"
+
 
 class LoraLinear(torch.nn.Linear):
     """A linear layer with an adapter; made from an existing layer by :func:`add_adapters`."""
@@ -118,4 +120,4 @@ def write_adapter(folder: Path, model: torch.nn.Module, config: LoraConfig, base
         "bias": "none",
         "inference_mode": True,
     }
-    (folder / "adapter_config.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    (folder / ADAPTER_CONFIG).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

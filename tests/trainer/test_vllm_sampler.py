@@ -48,6 +48,18 @@ def test_a_request_leaves_nothing_to_the_served_checkpoints_own_settings() -> No
     assert one | neutral == one
 
 
+def test_only_adapters_are_dropped(base: Path, rl_config: Configure, tmp_path: Path) -> None:
+    """A run's states are named as adapters are."""
+    sampler, _ = sampler_for(rl_config, base, tmp_path, endpoint="http://127.0.0.1:9/v1", model="a")
+    state = tmp_path / "weights" / "step-00000001"
+    state.mkdir(parents=True)
+    sampler._drop_adapters(2)
+    assert state.exists()
+    (state / "adapter_config.json").write_text("{}")
+    with pytest.raises(SamplerError, match="unload_lora_adapter did not answer"):  # of such a one the server is told
+        sampler._drop_adapters(2)
+
+
 def test_new_weights_never_reach_the_original_through_links(base: Path, tmp_path: Path) -> None:
     """A snapshot in Hugging Face's cache is a folder of links, and so is a copy of it that keeps them."""
     model, original, served = load_model(base), tmp_path / "original", tmp_path / "served"

@@ -29,7 +29,7 @@ from trainer.checkpoint import write_model
 from trainer.config import TrainConfig, VllmSamplerConfig
 from trainer.domains.base import Prompt
 from trainer.engine import Engine
-from trainer.lora import write_adapter
+from trainer.lora import ADAPTER_CONFIG, write_adapter
 from trainer.rollout.base import Key, Rollouts, owners, pad_prompts, prompt_tokens
 
 _ATTEMPTS = 5
@@ -93,7 +93,7 @@ class VllmSampler:
 
     def _drop_adapters(self, newest: int) -> None:
         """Forget all adapters but the newest, on the server and on disk."""
-        for folder in self._config.weights.resolve().glob("step-*"):
+        for folder in [path.parent for path in self._config.weights.resolve().glob(f"step-*/{ADAPTER_CONFIG}")]:
             if folder != self._adapter(newest):
                 step = int(folder.name.removeprefix("step-"))
                 self._unload(self._name(step))
