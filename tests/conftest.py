@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,13 @@ from service.model_server import ModelServer
 from tests.tiny_checkpoint import write_tiny_checkpoint
 
 _seconds: dict[str, float] = defaultdict(float)
+
+
+@pytest.hookimpl
+def pytest_configure() -> None:
+    """Let Ctrl-C reach this process and its children, whose tests need it: a shell's background jobs ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
