@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ def run(title: str, measure: Callable[[], Sequence[Figure]]) -> None:
     form.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     form.add_argument("--markdown", action="store_true", help="print the table as docs/benchmarks.md has it")
     arguments = parser.parse_args()
-    figures = measure()
+    with redirect_stdout(sys.stderr):  # what a peer says of its progress is no figure
+        figures = measure()
     if arguments.markdown:
         print(markdown(figures))
     else:

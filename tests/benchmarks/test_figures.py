@@ -35,9 +35,15 @@ def test_without_a_peer_there_is_no_ratio(peer_value: float | None) -> None:
 def test_json_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["benchmark", "--json"])
 
-    figures.run("a benchmark", lambda: [Figure(name="x", value=1.23456, unit="s")])
+    def measure() -> list[Figure]:
+        print("{'train_loss': '0.1'}")  # as a peer does
+        return [Figure(name="x", value=1.23456, unit="s")]
 
-    said = json.loads(capsys.readouterr().out)
+    figures.run("a benchmark", measure)
+
+    output = capsys.readouterr()
+    assert "train_loss" in output.err
+    said = json.loads(output.out)
     assert [figure["value"] for figure in said["figures"]] == [1.235]
     assert said["machine"]["cores"] == len(os.sched_getaffinity(0))
 
