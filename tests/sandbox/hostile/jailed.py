@@ -19,8 +19,8 @@ def keep(secret):
     return secret
 """
 PIECE_MB = 32  # what each process of a forked memory bomb takes; with the interpreter it stays below the limit of one
-# The kernel charges a control group in batches, a processor at a time, and processes that it is killing for their
-# memory may be charged past the limit on their way out: 4.9 MiB were seen once. Six of them would take 200 without it.
+# The kernel charges a control group in batches, a processor at a time. 4.9 MiB too many were seen once, at a run that
+# it ended for its memory: probably charged to processes on their way out. Without a limit six would take about 200.
 PEAK_SLACK_MB = 16.0
 
 
