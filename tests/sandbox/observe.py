@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -56,10 +56,10 @@ def adopting_orphans() -> Iterator[Callable[[], list[str]]]:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
-def cgroup_peak_mb() -> float:
-    """The most memory that the kernel charged to any control group of this process's sandboxes, MiB; 0 if none."""
+def cgroup_peak_mb(groups: Iterable[Path]) -> float:
+    """The most memory that the kernel ever charged to one of these control groups, MiB; 0 if none."""
     peaks = [0]
-    for folder in own_cgroups():
+    for folder in groups:
         for name in ("memory.max_usage_in_bytes", "memory.peak"):
             with suppress(OSError):
                 peaks.append(int((folder / name).read_text(encoding="ascii")))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import Sandbox, SandboxUnavailable, Tier
+from sandbox import CallTest, Limits, Sandbox, SandboxUnavailable, Tier
 from tests.sandbox.hostile.bare import bare_breaches, clear, must_breach
 from tests.sandbox.hostile.jailed import run_jailed
 from tests.sandbox.hostile.table import PROGRAMS, load_table
@@ -73,6 +73,22 @@ async def test_the_best_tier_stops_it(name: str, world: World, best: Sandbox) ->
     verdict, problems = await run_jailed(TABLE[name], world, best)
 
     assert not problems, verdict
+
+
+async def test_what_another_jail_took_does_not_count(world: World, best: Sandbox) -> None:
+    await best.check()
+    if best.tier is not Tier.FULL:
+        pytest.skip("no memory of a jail is counted here")
+    hog = CallTest(name="hog", expected=96)
+    limits = Limits(memory_mb=256)
+    async with Sandbox(concurrency=1, tier=Tier.FULL) as other:
+        (verdict,) = await other.grade_calls("def f(): return len(b'x' * (96 << 20)) >> 20", "f", [hog], limits)
+        _, problems = await run_jailed(TABLE["memory_forked"], world, best)
+        taken = other.peak_mb
+
+    assert verdict.status == "passed"
+    assert taken > 90
+    assert not problems
 
 
 @pytest.mark.parametrize(

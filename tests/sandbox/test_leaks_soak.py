@@ -40,11 +40,12 @@ GROWTH_MB = 16.0
 class Footprint:
     """What this process and the machine have of ours.
 
-    The event loop's own executor does not count: it is bounded, and starts a thread more or less by chance.
+    threads: all, also those that Python did not start, but the workers of the event loop's own executor: they are
+        bounded, and there is one more or less by chance.
     """
 
     descriptors: int
-    threads: tuple[str, ...]
+    threads: int
     mounts: int
     files: tuple[Path, ...]
     cgroups: tuple[Path, ...]
@@ -56,7 +57,7 @@ class Footprint:
         own = psutil.Process()
         return cls(
             descriptors=own.num_fds(),
-            threads=tuple(sorted(t.name for t in threading.enumerate() if not t.name.startswith("asyncio_"))),
+            threads=own.num_threads() - sum(t.name.startswith("asyncio_") for t in threading.enumerate()),
             mounts=len(Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()),
             files=tuple(path for folder in folders for path in folder.rglob("*")),
             cgroups=tuple(own_cgroups()),
