@@ -20,7 +20,7 @@ from typing import Any
 
 from evolve.openevolve_checkpoint import Checkpoint, CheckpointError, StoredProgram
 from evolve.openevolve_task import COMBINED
-from evolve.program import Evaluation, IterationRecord, Program, source_digest
+from evolve.program import Evaluation, IterationRecord, Program, seed_program, source_digest
 from sandbox.cases import EvaluatorResult
 from sandbox.evaluation import DROPPED, NAME
 from sandbox.verdict import Status, Verdict
@@ -70,17 +70,7 @@ def import_run(checkpoint: Checkpoint, *, seed_source: str, seed: Evaluation, ju
     _check_metrics(checkpoint, seed)
     first, others = _split(checkpoint, source_digest(seed_source))
     stored = first[0] if first else None
-    program = Program(
-        number=0,
-        iteration=0,
-        index=0,
-        island=0,
-        parents=(),
-        source=seed_source,
-        digest=source_digest(seed_source),
-        operator="seed",
-        evaluation=judge(_result(stored, seed.components)) if stored else seed,
-    )
+    program = seed_program(seed_source, judge(_result(stored, seed.components)) if stored else seed)
     importer = _Importer(checkpoint, program, judge)
     importer.take_seed(first)
     records = importer.records(_by_iteration(others))

@@ -64,6 +64,21 @@ class Program:
     evaluation: Evaluation
 
 
+def seed_program(source: str, evaluation: Evaluation) -> Program:
+    """Program 0 of a run: the task's seed program as judged."""
+    return Program(
+        number=0,
+        iteration=0,
+        index=0,
+        island=0,
+        parents=(),
+        source=source,
+        digest=source_digest(source),
+        operator="seed",
+        evaluation=evaluation,
+    )
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
     """Model use of one iteration. ``lost_calls``: requests sent whose reply never arrived (crash, timeout)."""

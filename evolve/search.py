@@ -20,7 +20,7 @@ from evolve.lineage import Lineage
 from evolve.manifest import Manifest
 from evolve.notes import Notes
 from evolve.operators import IMPROVE, OPERATORS
-from evolve.program import Evaluation, IterationRecord, Program, Rejected, Reply, source_digest
+from evolve.program import Evaluation, IterationRecord, Program, Rejected, Reply, seed_program
 from evolve.prompts import ShownChange
 from evolve.randomness import generator
 from evolve.reading import Candidates, known_as, read_reply
@@ -114,19 +114,8 @@ class Search:
 
     def begin(self, evaluation: Evaluation) -> Program:
         """Start with the task's seed program as judged: program 0, on every island."""
-        source = self.task.seed_source
         _reject_infrastructure([evaluation])
-        program = Program(
-            number=0,
-            iteration=0,
-            index=0,
-            island=0,
-            parents=(),
-            source=source,
-            digest=source_digest(source),
-            operator="seed",
-            evaluation=evaluation,
-        )
+        program = seed_program(self.task.seed_source, evaluation)
         self._begin(program)
         return program
 

@@ -31,6 +31,15 @@ async def vpo(*arguments: str) -> asyncio.subprocess.Process:
     )
 
 
+async def interrupt_in_iteration_two(process: asyncio.subprocess.Process) -> None:
+    """Ctrl-C as soon as a search says that it is there."""
+    assert process.stdout is not None
+    async with asyncio.timeout(120):
+        while b"iteration 2/" not in (line := await process.stdout.readline()):
+            assert line, await finish(process)
+    process.send_signal(signal.SIGINT)
+
+
 async def finish(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
     async with asyncio.timeout(120):
         output, errors = await process.communicate()

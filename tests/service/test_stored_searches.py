@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from service.spec import SearchSpec
 from tests.service.bodies import arm, search, task
 from tests.service.model_fake import FakeModel
 from tests.service.openai_server import openai_server
-from tests.service.test_cli_search import BRACKETS, WRONG, finish, vpo
+from tests.service.test_cli_search import BRACKETS, WRONG, finish, interrupt_in_iteration_two, vpo
 from tests.service.test_local import HALF, spec
 
 
@@ -84,11 +83,7 @@ async def test_ctrl_c_says_how_to_go_on_and_that_works(tmp_path: Path, capsys: p
     kept = tmp_path / "kept"
     async with openai_server(lambda _: WRONG) as url:
         process = await vpo("search", str(BRACKETS), "--model", f"x={url}#m", "-i", "40", "--out", str(kept))
-        assert process.stdout is not None
-        async with asyncio.timeout(120):
-            while b"iteration 2/" not in (line := await process.stdout.readline()):
-                assert line, await finish(process)
-        process.send_signal(signal.SIGINT)
+        await interrupt_in_iteration_two(process)
         status, output, errors = await finish(process)
         assert status == 130, errors
         assert f"vpo resume {kept}" in output

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from service.spec import Arm, SearchSpec
 from tests.evolve.http_server import serving
 from tests.service.openai_server import openai_server
 from tests.service.test_arms import options
-from tests.service.test_cli_search import MINIMISE, finish, vpo
+from tests.service.test_cli_search import MINIMISE, finish, interrupt_in_iteration_two, vpo
 from tests.service.test_local import HALF, spec
 
 KEY = "hunter2-secret"
@@ -99,11 +98,7 @@ async def test_the_tasks_own_models_are_searched_with_and_no_key_is_kept(
         for name in ("TASK_TEST_API_KEY", "OTHER_API_KEY"):
             monkeypatch.setenv(name, KEY)
         process = await vpo(*arguments, "--api-key-env", "OTHER_API_KEY")
-        assert process.stdout is not None
-        async with asyncio.timeout(120):
-            while b"iteration 2/" not in (line := await process.stdout.readline()):
-                assert line, await finish(process)
-        process.send_signal(signal.SIGINT)
+        await interrupt_in_iteration_two(process)
         status, output, errors = await finish(process)
         assert status == 130, errors
         before = len(asked)
