@@ -14,6 +14,7 @@ from tests.sandbox.hostile.bare import bare_breaches, clear, must_breach
 from tests.sandbox.hostile.jailed import run_jailed
 from tests.sandbox.hostile.table import PROGRAMS, load_table
 from tests.sandbox.hostile.world import World, new_world
+from tests.sandbox.test_cgroups import needs_cgroup
 
 TABLE = load_table()
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "sandbox.md"
@@ -75,10 +76,8 @@ async def test_the_best_tier_stops_it(name: str, world: World, best: Sandbox) ->
     assert not problems, verdict
 
 
+@needs_cgroup
 async def test_what_another_jail_took_does_not_count(world: World, best: Sandbox) -> None:
-    await best.check()
-    if best.tier is not Tier.FULL:
-        pytest.skip("no memory of a jail is counted here")
     hog = CallTest(name="hog", expected=96)
     limits = Limits(memory_mb=256)
     async with Sandbox(concurrency=1, tier=Tier.FULL) as other:
